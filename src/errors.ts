@@ -1,29 +1,76 @@
 /**
  * Errors. Each carries a stable `code` and a brand registered under a global symbol, so that `instanceof` holds across
- * the ESM and the CommonJS build of the package (LB-60).
+ * the ESM and the CommonJS build of the package (LB-60). Hostile request data is answered with a plain `TypeError`
+ * that names the field (LB-42).
  */
 
-const brand: unique symbol = Symbol.for('kvroute.error') as never;
+const brandKey = Symbol.for('kvroute.error');
 
-/** Base of every error the package throws on purpose, plain `TypeError`s for hostile request data aside (LB-42). */
+function brandsOf(value: unknown): readonly string[] {
+  const brands = (value as Record<symbol, unknown> | null | undefined)?.[brandKey];
+  return Array.isArray(brands) ? brands : [];
+}
+
+/** Base of every error class of the package. */
 export class KvRouteError extends Error {
-  override readonly name: string = 'KvRouteError';
-  /** Stable, machine-readable: compare this, not the message. */
+  /** Stable and machine-readable: compare this, not the message. */
   readonly code: string;
-  readonly [brand]: string;
 
-  constructor(code: string, message: string) {
+  /** @internal */
+  constructor(code: string, message: string, brand: string) {
     super(message);
+    this.name = brand;
     this.code = code;
-    this[brand] = new.target.name;
+    Object.defineProperty(this, brandKey, { value: ['KvRouteError', brand] });
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
-    const name = (value as { [brand]?: string } | null | undefined)?.[brand];
-    // The base accepts every branded error, a subclass those of its own name.
-    return name !== undefined && (Object.hasOwn(this, 'isBase') || name === this.name);
+    return brandsOf(value).includes('KvRouteError');
+  }
+}
+
+/**
+ * An option or a worker spec that cannot be accepted (LB-40, CF-1). Thrown at construction, at registration and by
+ * `reconfigure`, always before anything changed.
+ */
+export class RoutingConfigError extends KvRouteError {
+  /** Dotted path of the option, for example `leastLoad.kvPressureWeight`. */
+  readonly field: string;
+  /** The refused value. */
+  readonly value: unknown;
+  /** What was expected instead. */
+  readonly reason: string;
+
+  constructor(field: string, value: unknown, reason: string) {
+    super('KVROUTE_CONFIG', `${field}: ${reason}, got ${show(value)}`, 'RoutingConfigError');
+    this.field = field;
+    this.value = value;
+    this.reason = reason;
   }
 
-  /** Marks the base class for `instanceof`. @internal */
-  static readonly isBase = true;
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return brandsOf(value).includes('RoutingConfigError');
+  }
+}
+
+/** A snapshot that this version cannot restore (LB-33). The router stays as it was. */
+export class SnapshotError extends KvRouteError {
+  constructor(message: string) {
+    super('KVROUTE_SNAPSHOT', message, 'SnapshotError');
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return brandsOf(value).includes('SnapshotError');
+  }
+}
+
+/** A short, safe rendering of any value for messages: never throws, never prints a whole object. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'symbol') return 'a symbol';
+  if (Array.isArray(value)) return `an array of ${value.length}`;
+  if (typeof value === 'object' && value !== null) return 'an object';
+  return String(value);
 }

@@ -48,7 +48,11 @@ const numberFields = [
  * @returns the summary, or why there is none: `empty` for a report without ranks (LR-5), `invalid` when it is not a
  * report or a number in it is not finite (LR-11a). Negative counts are accepted; the scorers read them as 0 (EW-10).
  */
-export function summarizeReport(report: LoadReport, observedAt: number, expiresAt: number): LoadSummary | RefusedReport {
+export function summarizeReport(
+  report: LoadReport,
+  observedAt: number,
+  expiresAt: number,
+): LoadSummary | RefusedReport {
   if (typeof report !== 'object' || report === null) return 'invalid';
   if (report.ranks !== undefined && !Array.isArray(report.ranks)) return 'invalid';
   const ranks = ranksOf(report);

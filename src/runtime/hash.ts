@@ -16,7 +16,11 @@ let shared: Promise<Hash64> | undefined;
  * the result as their `hash` option (LB-4). Where a runtime refuses to compile WebAssembly, pass a hash of your own.
  */
 export function loadHash(): Promise<Hash64> {
-  shared ??= xxhash().then(({ h64, h64Raw }) => (data) => (typeof data === 'string' ? h64(data) : h64Raw(data)));
+  shared ??= xxhash().then(
+    ({ h64, h64Raw }) =>
+      (data) =>
+        typeof data === 'string' ? h64(data) : h64Raw(data),
+  );
   return shared;
 }
 

@@ -2,8 +2,9 @@
  * The worker as a policy sees it: plain, readable properties and nothing to call on the hot path. The router's `Worker`
  * is one; a policy used alone is given `Candidate` literals and keeps a `TrackedCandidate` for each.
  */
-import type { LoadReport } from '../load/report.js';
+
 import type { LoadSummary } from '../load/load-summary.js';
+import type { LoadReport } from '../load/report.js';
 
 /** Identity of a worker: any non-empty string, by default its URL (WK-1). All routing state is keyed by it. */
 export type WorkerId = string;
