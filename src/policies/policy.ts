@@ -119,6 +119,8 @@ export interface Policy {
     ctx: DecisionContext,
     decision: Decision,
   ): PolicyExplanation;
+  /** Replaces the options at run time and keeps what was learned (LB-35). Absent: the pool makes a new instance. */
+  configure?(options: object): void;
   /** A worker was registered in the pool (available or not), in registration order. */
   workerAdded?(id: WorkerId, now: number): void;
   /** A worker left the pool: drop every byte held for it (LB-30). */
