@@ -1,0 +1,172 @@
+/**
+ * The circuit breaker of one worker: closed, open, half-open, driven by consecutive outcomes (CB-1 to CB-9).
+ *
+ * Its state is a pure function of (last committed state, when it opened, now): an open breaker whose timeout has
+ * passed *is* half-open, whether or not anybody looked (CB-7). Reading changes nothing; `record` and
+ * `takeTransitions` commit what time has done. Each transition is handed out exactly once, in order.
+ * Every operation is O(1).
+ */
+
+import type { OptionsOf, Resolved } from '../options/spec.js';
+import { type circuitBreakerTable, workerResilienceTable } from '../options/table.js';
+import { resolveOptions } from '../options/validate.js';
+
+export type BreakerState = 'closed' | 'open' | 'half_open';
+
+/** One change of state, at `at` milliseconds of router time: for the lazy one, when its timeout passed (CB-4). */
+export interface BreakerTransition {
+  readonly from: BreakerState;
+  readonly to: BreakerState;
+  readonly at: number;
+}
+
+/** The settings a breaker runs with. */
+export interface BreakerConfig {
+  /** Consecutive failed requests that open it; an integer ≥ 1. */
+  readonly failureThreshold: number;
+  /** Consecutive successes that close it when half-open; an integer ≥ 1. */
+  readonly successThreshold: number;
+  /** Milliseconds it blocks once open; > 0. */
+  readonly timeoutDurationMs: number;
+}
+
+/** The router's breaker options, as far as they decide a worker's (CB-40). */
+export interface RouterBreakerOptions {
+  readonly circuitBreaker: Resolved<typeof circuitBreakerTable>;
+  readonly disableCircuitBreaker: boolean;
+}
+
+/** A worker's own breaker settings as its spec gives them. */
+export type WorkerResilience = OptionsOf<typeof workerResilienceTable>;
+
+/**
+ * A worker's settings: its own where given, else the router's (CB-40). Disabled means a failure threshold that no
+ * streak reaches: outcomes are still counted, and a `cbFailureThreshold` of the worker's own still counts (CB-9). A
+ * worker that says `disableCircuitBreaker: false` keeps its breaker in a router that disables them.
+ *
+ * @throws RoutingConfigError for an invalid block; the field starts with `resilience.`
+ */
+export function resolveBreakerConfig(
+  router: RouterBreakerOptions,
+  resilience: WorkerResilience | undefined,
+): BreakerConfig {
+  const own = resolveOptions(workerResilienceTable, resilience, 'resilience.');
+  const disabled = resilience?.disableCircuitBreaker ?? router.disableCircuitBreaker;
+  const shared = router.circuitBreaker;
+  return {
+    failureThreshold: own.cbFailureThreshold ?? (disabled ? Number.MAX_SAFE_INTEGER : shared.failureThreshold),
+    successThreshold: own.cbSuccessThreshold ?? shared.successThreshold,
+    timeoutDurationMs: own.cbTimeoutMs ?? shared.timeoutDurationMs,
+  };
+}
+
+const none: readonly BreakerTransition[] = [];
+
+/** The breaker of one worker. `now` is router time in milliseconds and never decreases. */
+export class Breaker {
+  #config: BreakerConfig;
+  /** As of the last commit; what time has done since is `#due`. */
+  #state: BreakerState = 'closed';
+  #openedAt = 0;
+  #epoch = 0;
+  #failures = 0;
+  #successes = 0;
+  #untaken: BreakerTransition[] = [];
+
+  constructor(config: BreakerConfig) {
+    this.#config = config;
+  }
+
+  state(now: number): BreakerState {
+    return this.#due(now) ? 'half_open' : this.#state;
+  }
+
+  /** False only while open: half-open does not throttle (CB-5). */
+  allows(now: number): boolean {
+    return this.#state !== 'open' || now >= this.halfOpenAt;
+  }
+
+  /**
+   * Router time from which an open breaker allows again; `Infinity` when nothing is waiting for a moment, that is when
+   * the last committed state is closed or half-open.
+   */
+  get halfOpenAt(): number {
+    return this.#state === 'open' ? this.#openedAt + this.#config.timeoutDurationMs : Infinity;
+  }
+
+  /** Transitions so far, the lazy one included. A lease notes it at its begin and gives it back to `record` (CB-26). */
+  epoch(now: number): number {
+    return this.#due(now) ? this.#epoch + 1 : this.#epoch;
+  }
+
+  /** The current streak of failures; kept while open, 0 again when half-open (CB-4, CB-6). */
+  consecutiveFailures(now: number): number {
+    return this.#due(now) ? 0 : this.#failures;
+  }
+
+  /** The current streak of successes. */
+  consecutiveSuccesses(now: number): number {
+    return this.#due(now) ? 0 : this.#successes;
+  }
+
+  /**
+   * Records the outcome of one request (CB-2, CB-3, CB-5).
+   *
+   * @param begunInEpoch `epoch` when the request was dispatched. An outcome from before the last transition moves the
+   * streaks and never the state (CB-26). Absent: the request counts as begun now.
+   */
+  record(outcome: 'success' | 'failure', now: number, begunInEpoch?: number): void {
+    this.#commit(now);
+    if (outcome === 'success') {
+      this.#failures = 0;
+      this.#successes += 1;
+    } else {
+      this.#successes = 0;
+      this.#failures += 1;
+    }
+    if (begunInEpoch !== undefined && begunInEpoch !== this.#epoch) return;
+    const { failureThreshold, successThreshold } = this.#config;
+    if (this.#state === 'half_open') {
+      if (outcome === 'failure') this.#moveTo('open', now);
+      else if (this.#successes >= successThreshold) this.#moveTo('closed', now);
+    } else if (this.#state === 'closed' && outcome === 'failure' && this.#failures >= failureThreshold) {
+      this.#moveTo('open', now);
+    }
+  }
+
+  /** The transitions up to `now` that no earlier call returned, oldest first. Empties the list before it returns (B54). */
+  takeTransitions(now: number): readonly BreakerTransition[] {
+    this.#commit(now);
+    if (this.#untaken.length === 0) return none;
+    const taken = this.#untaken;
+    this.#untaken = [];
+    return taken;
+  }
+
+  /**
+   * Applies other settings and keeps the state, the streaks and the moment it opened (CB-41). A threshold that a streak
+   * already exceeds takes effect with the next outcome.
+   */
+  configure(config: BreakerConfig, now: number): void {
+    this.#commit(now);
+    this.#config = config;
+  }
+
+  #due(now: number): boolean {
+    return this.#state === 'open' && now >= this.halfOpenAt;
+  }
+
+  #commit(now: number): void {
+    if (this.#due(now)) this.#moveTo('half_open', this.halfOpenAt);
+  }
+
+  #moveTo(to: BreakerState, at: number): void {
+    this.#untaken.push({ from: this.#state, to, at });
+    this.#state = to;
+    this.#epoch += 1;
+    if (to === 'open') this.#openedAt = at;
+    else this.#failures = 0;
+    // Opening keeps the failures for whoever looks (CB-6); every other transition starts both streaks anew.
+    this.#successes = 0;
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * Overload protection: thresholds, the verdict on one report, and what an empty selection means (OV-1 to OV-27).
+ *
+ * Pure functions. The verdict is reached once a report and kept on the worker; selection only reads it (OV-7). Nothing
+ * but a report that shows a value at or above a threshold excludes: no report, no verdict (OV-9, B49).
+ */
+
+import type { LoadSummary } from '../load/load-summary.js';
+import { ranksOf } from '../load/report.js';
+import type { OptionsOf } from '../options/spec.js';
+import { workerOverloadTable } from '../options/table.js';
+import { resolveOptions } from '../options/validate.js';
+
+/** What vetoes one worker; an unset threshold never does. */
+export interface OverloadThresholds {
+  /** Waiting requests, summed over ranks; an integer ≥ 1. */
+  readonly waitingRequests: number | undefined;
+  /** KV-cache usage, mean over ranks; above 0, at most 1. */
+  readonly tokenUsage: number | undefined;
+}
+
+/** The router's overload options (OV-3). */
+export interface RouterOverloadOptions {
+  readonly workerOverloadProtection: boolean;
+  readonly workerOverloadWaitingRequests: number | undefined;
+  readonly workerOverloadTokenUsage: number | undefined;
+}
+
+/** A worker's own thresholds as its spec gives them (OV-4). */
+export type WorkerOverload = OptionsOf<typeof workerOverloadTable>;
+
+/** Which signal tripped, at what value. */
+export interface OverloadVerdict {
+  readonly signal: 'waiting_requests' | 'kv_cache_usage';
+  readonly value: number;
+  readonly threshold: number;
+}
+
+/** KV usage that vetoes when protection is on and no threshold is named (OV-3). */
+const protectionTokenUsage = 0.9;
+
+/**
+ * A worker's thresholds: for each signal its own, else the router's (OV-4). Done once, at registration.
+ *
+ * @param router the router's options; undefined for workers of external providers, which never get them (OV-4)
+ * @throws RoutingConfigError for an invalid block; the field starts with `overload.`
+ */
+export function resolveOverloadThresholds(
+  router: RouterOverloadOptions | undefined,
+  overload: WorkerOverload | undefined,
+): OverloadThresholds {
+  const own = resolveOptions(workerOverloadTable, overload, 'overload.');
+  const sharedUsage =
+    router?.workerOverloadTokenUsage ?? (router?.workerOverloadProtection ? protectionTokenUsage : undefined);
+  return {
+    waitingRequests: own.waitingRequests ?? router?.workerOverloadWaitingRequests,
+    tokenUsage: own.tokenUsage ?? sharedUsage,
+  };
+}
+
+/**
+ * The verdict on one report: the first signal at or above its threshold, or undefined (OV-2). What the engine does not
+ * report never trips (OV-6).
+ */
+export function overloadVerdict(load: LoadSummary, thresholds: OverloadThresholds): OverloadVerdict | undefined {
+  const { waitingRequests, tokenUsage } = thresholds;
+  if (waitingRequests !== undefined && load.waitingRequests >= waitingRequests) {
+    return { signal: 'waiting_requests', value: load.waitingRequests, threshold: waitingRequests };
+  }
+  if (
+    tokenUsage !== undefined &&
+    load.kvCacheUsage !== undefined &&
+    usageReaches(load, load.kvCacheUsage, tokenUsage)
+  ) {
+    return { signal: 'kv_cache_usage', value: load.kvCacheUsage, threshold: tokenUsage };
+  }
+  return undefined;
+}
+
+/** Three ranks at 0.7 have a computed mean of 0.6999…: when every rank is at the threshold, so is their mean (OV-5). */
+function usageReaches(load: LoadSummary, mean: number, threshold: number): boolean {
+  if (mean >= threshold) return true;
+  return ranksOf(load.report).every((rank) => rank.kvCacheUsage === undefined || rank.kvCacheUsage >= threshold);
+}
+
+/** Why a selection came out empty, before the policy had a say. */
+export type EmptyReason = 'overloaded' | 'no_available_workers' | 'no_workers';
+
+/**
+ * What an empty selection means for the pool it drew from, before the availability filter and before any exclusion by
+ * the caller (OV-20, OV-21): `overloaded`, a shed, only when every member is vetoed, ready or not.
+ */
+export function emptySelection(pool: Iterable<{ readonly overloaded: boolean }>): EmptyReason {
+  let members = 0;
+  for (const member of pool) {
+    if (!member.overloaded) return 'no_available_workers';
+    members += 1;
+  }
+  return members === 0 ? 'no_workers' : 'overloaded';
+}
+
+const minRetryAfterMs = 1000;
+
+/**
+ * When a shed request may come back: the shortest interval at which a worker of the pool is polled, its own or the
+ * router's, in milliseconds, at least 1 000 (OV-20).
+ */
+export function shedRetryAfterMs(
+  pool: Iterable<{ readonly loadMonitorIntervalMs?: number | undefined }>,
+  routerIntervalMs: number,
+): number {
+  let shortest = Infinity;
+  for (const worker of pool) shortest = Math.min(shortest, worker.loadMonitorIntervalMs ?? routerIntervalMs);
+  return Math.max(minRetryAfterMs, shortest === Infinity ? routerIntervalMs : shortest);
+}
