@@ -2,8 +2,9 @@
  * The circuit breaker of one worker: closed, open, half-open, driven by consecutive outcomes (CB-1 to CB-9).
  *
  * Its state is a pure function of (last committed state, when it opened, now): an open breaker whose timeout has
- * passed *is* half-open, whether or not anybody looked (CB-7). Reading changes nothing; `record` and
- * `takeTransitions` commit what time has done. Each transition is handed out exactly once, in order.
+ * passed *is* half-open, whether or not anybody looked (CB-7). Reading changes nothing; `record`, `takeTransitions`
+ * and `configure` commit what time has done and return the transitions they committed, so that each is handed out
+ * exactly once, in order, after the state is settled (B54).
  * Every operation is O(1).
  */
 
@@ -71,7 +72,6 @@ export class Breaker {
   #epoch = 0;
   #failures = 0;
   #successes = 0;
-  #untaken: BreakerTransition[] = [];
 
   constructor(config: BreakerConfig) {
     this.#config = config;
@@ -115,8 +115,8 @@ export class Breaker {
    * @param begunInEpoch `epoch` when the request was dispatched. An outcome from before the last transition moves the
    * streaks and never the state (CB-26). Absent: the request counts as begun now.
    */
-  record(outcome: 'success' | 'failure', now: number, begunInEpoch?: number): void {
-    this.#commit(now);
+  record(outcome: 'success' | 'failure', now: number, begunInEpoch?: number): readonly BreakerTransition[] {
+    const lapsed = this.#commit(now);
     if (outcome === 'success') {
       this.#failures = 0;
       this.#successes += 1;
@@ -124,49 +124,53 @@ export class Breaker {
       this.#successes = 0;
       this.#failures += 1;
     }
-    if (begunInEpoch !== undefined && begunInEpoch !== this.#epoch) return;
-    const { failureThreshold, successThreshold } = this.#config;
-    if (this.#state === 'half_open') {
-      if (outcome === 'failure') this.#moveTo('open', now);
-      else if (this.#successes >= successThreshold) this.#moveTo('closed', now);
-    } else if (this.#state === 'closed' && outcome === 'failure' && this.#failures >= failureThreshold) {
-      this.#moveTo('open', now);
-    }
+    const late = begunInEpoch !== undefined && begunInEpoch !== this.#epoch;
+    const next = late ? this.#state : this.#after(outcome);
+    if (next === this.#state) return lapsed;
+    return [...lapsed, this.#moveTo(next, now)];
   }
 
-  /** The transitions up to `now` that no earlier call returned, oldest first. Empties the list before it returns (B54). */
+  /** The transition that time alone has made since the last commit, if any. */
   takeTransitions(now: number): readonly BreakerTransition[] {
-    this.#commit(now);
-    if (this.#untaken.length === 0) return none;
-    const taken = this.#untaken;
-    this.#untaken = [];
-    return taken;
+    return this.#commit(now);
   }
 
   /**
    * Applies other settings and keeps the state, the streaks and the moment it opened (CB-41). A threshold that a streak
    * already exceeds takes effect with the next outcome.
    */
-  configure(config: BreakerConfig, now: number): void {
-    this.#commit(now);
+  configure(config: BreakerConfig, now: number): readonly BreakerTransition[] {
+    const lapsed = this.#commit(now);
     this.#config = config;
+    return lapsed;
+  }
+
+  /** The state that follows the streaks as they stand after `outcome`. */
+  #after(outcome: 'success' | 'failure'): BreakerState {
+    if (this.#state === 'half_open') {
+      if (outcome === 'failure') return 'open';
+      return this.#successes >= this.#config.successThreshold ? 'closed' : 'half_open';
+    }
+    const opens = this.#state === 'closed' && this.#failures >= this.#config.failureThreshold;
+    return opens ? 'open' : this.#state;
   }
 
   #due(now: number): boolean {
     return this.#state === 'open' && now >= this.halfOpenAt;
   }
 
-  #commit(now: number): void {
-    if (this.#due(now)) this.#moveTo('half_open', this.halfOpenAt);
+  #commit(now: number): readonly BreakerTransition[] {
+    return this.#due(now) ? [this.#moveTo('half_open', this.halfOpenAt)] : none;
   }
 
-  #moveTo(to: BreakerState, at: number): void {
-    this.#untaken.push({ from: this.#state, to, at });
+  #moveTo(to: BreakerState, at: number): BreakerTransition {
+    const transition = { from: this.#state, to, at };
     this.#state = to;
     this.#epoch += 1;
+    // Opening keeps the failures for whoever looks (CB-6); every other transition starts both streaks anew.
     if (to === 'open') this.#openedAt = at;
     else this.#failures = 0;
-    // Opening keeps the failures for whoever looks (CB-6); every other transition starts both streaks anew.
     this.#successes = 0;
+    return transition;
   }
 }
