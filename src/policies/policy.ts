@@ -6,10 +6,13 @@
  * Optional members instead of a base class; a combinator is a policy that holds a policy.
  */
 import type { RequestView } from '../request.js';
+import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { RandomSource } from '../runtime/random.js';
 import type { WorkerId, WorkerSignals } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
 import type { PolicyExplanation } from './explanation.js';
+
+export type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 
 /** The ten policies (PO-3). */
 export type PolicyName =
@@ -89,12 +92,6 @@ export class Decision {
     this.worker = worker;
     if (worker === undefined) this.reason = 'no_available_workers';
   }
-}
-
-/** How much a `maintain` call may do before it returns (LB-5). */
-export interface MaintenanceBudget {
-  /** True once the time is used up. Cheap: ask after every few dozen entries. */
-  spent(): boolean;
 }
 
 /**
