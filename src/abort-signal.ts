@@ -1,0 +1,15 @@
+/** The parts of the web platform's types that the API accepts, declared here so that `src` needs no DOM or Node types. */
+
+/** What is read of an `AbortSignal`. */
+export interface AbortSignalLike {
+  readonly aborted: boolean;
+  addEventListener(type: 'abort', listener: () => void): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
+declare global {
+  // TypeScript 5.0 with lib es2022 does not know it; engines from Node 20 on do.
+  interface SymbolConstructor {
+    readonly dispose: unique symbol;
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * Typed events (LB-50): one payload object each, emitted after the state is committed, and free when nobody listens:
+ * callers ask `heard` before they build a payload. A listener that throws never changes a result (LB-15); its error is
+ * passed on as a `warning`. The emitter is a detail: none of its types are public (LB-61).
+ */
+import { EventEmitter } from 'eventemitter3';
+import type { LeaseOutcome } from './lease-outcome.js';
+import type { LoadReport } from './load/report.js';
+import type { Leg } from './policies/policy.js';
+import type { DecisionRecord, NotSelected } from './selection.js';
+import type { BreakerState } from './workers/breaker.js';
+import type { WorkerId } from './workers/candidate.js';
+import type { WorkerStatus } from './workers/health.js';
+import type { OverloadVerdict } from './workers/overload.js';
+import type { Worker } from './workers/worker.js';
+
+/** How a lease came to its end. */
+export type LeaseEnd = 'ended' | 'body' | 'aborted' | 'disposed' | 'expired';
+
+/** Why a worker no longer has a report (LR-30). */
+export type ReportLoss = 'failed_poll' | 'invalid' | 'aged_out' | 'not_ready' | 'removed' | 'replaced';
+
+/** What a warning is about (LB-41, OB-91). */
+export type WarningCode =
+  | 'listenerFailed'
+  | 'optionWithoutEffect'
+  | 'unusedPolicyOptions'
+  | 'reportMaxAgeBelowInterval'
+  | 'waitingCapAboveWindow'
+  | 'balanceThresholdUnreachable'
+  | 'boundariesWithoutTokens'
+  | 'tooFewWorkers'
+  | 'passthroughManyWorkers'
+  | 'unknownPolicyLabel'
+  | 'bucketWithoutRanges'
+  | 'invalidReport'
+  | 'kvUsageMissing'
+  | 'blockSizeMismatch';
+
+/** Something that works, but probably not as intended. */
+export interface Warning {
+  readonly code: WarningCode;
+  readonly message: string;
+  /** Option names it concerns. */
+  readonly fields: readonly string[];
+  readonly worker?: WorkerId | undefined;
+  readonly model?: string | undefined;
+  /** What a listener threw, with `listenerFailed`. */
+  readonly error?: unknown;
+}
+
+/** A learned placement as a serialisable delta (LB-34). `units` is the whole path: a text delta holds prompt text. */
+export interface Placement {
+  readonly model: string;
+  readonly leg: Leg;
+  readonly kind: 'text' | 'tokens' | 'hash';
+  /** The hashed cache partition, or undefined. */
+  readonly namespace: string | undefined;
+  readonly units: string | readonly number[];
+  readonly worker: WorkerId;
+  /** Position in the sender's order of use; larger is newer. */
+  readonly use: number;
+}
+
+/** Every event and its payload. */
+export interface RouterEvents {
+  /** A worker was selected; the lease, if any, begins later. */
+  selected: { readonly worker: Worker; readonly record: DecisionRecord };
+  notSelected: NotSelected;
+  leaseBegan: { readonly worker: Worker; readonly inFlight: number };
+  leaseEnded: {
+    readonly worker: Worker;
+    readonly inFlight: number;
+    readonly end: LeaseEnd;
+    readonly outcome: LeaseOutcome | undefined;
+    readonly ageMs: number;
+  };
+  /** An open lease reached `maxLeaseAgeMs` and was released (LB-23); `leaseEnded` follows. */
+  leaseExpired: { readonly worker: Worker; readonly ageMs: number };
+  workerAdded: { readonly worker: Worker };
+  /** The worker under this id was registered anew and kept its counts (WK-3). */
+  workerReplaced: { readonly worker: Worker; readonly revision: number };
+  workerRemoved: { readonly worker: Worker };
+  workerStatus: { readonly worker: Worker; readonly from: WorkerStatus; readonly to: WorkerStatus };
+  breakerTransition: { readonly worker: Worker; readonly from: BreakerState; readonly to: BreakerState };
+  /** A breaker counted an outcome (CB-2). */
+  breakerOutcome: {
+    readonly worker: Worker;
+    readonly outcome: 'success' | 'failure';
+    readonly consecutiveFailures: number;
+    readonly consecutiveSuccesses: number;
+  };
+  /** The veto of a worker came, went or changed its signal (OV-7). */
+  overloadChanged: { readonly worker: Worker; readonly overload: OverloadVerdict | undefined };
+  reportApplied: { readonly worker: Worker; readonly report: LoadReport };
+  reportLost: { readonly worker: Worker; readonly reason: ReportLoss };
+  /** A pin went by idleness or because the map is full (ST-60). The key itself is never told (OB-93). */
+  pinEvicted: { readonly keyHash: string; readonly cause: 'idle' | 'capacity' | 'removed'; readonly remaining: number };
+  /** A prefix tree was brought back under its budget. Sizes in characters or tokens. */
+  treeEvicted: {
+    readonly model: string;
+    readonly leg: Leg;
+    readonly tree: 'string' | 'token' | 'hash';
+    readonly evictedUnits: number;
+    readonly size: number;
+    readonly tenants: number;
+  };
+  /** A KV-event batch did not follow its predecessor (CA-92). */
+  kvEventGap: { readonly worker: WorkerId; readonly expected: bigint | number; readonly received: bigint | number };
+  placement: Placement;
+  warning: Warning;
+}
+
+export type RouterEventName = keyof RouterEvents;
+export type RouterListener<E extends RouterEventName> = (payload: RouterEvents[E]) => void;
+
+/** The router's emitter. */
+export class EventHub {
+  readonly #emitter = new EventEmitter<RouterEventName>();
+  // The wrapper each listener was registered with, so that `off` finds it again.
+  readonly #wrappers = new Map<RouterEventName, Map<unknown, (payload: unknown) => void>>();
+
+  /** Whether anybody listens: ask before building a payload. */
+  heard(event: RouterEventName): boolean {
+    return this.#emitter.listenerCount(event) > 0;
+  }
+
+  emit<E extends RouterEventName>(event: E, payload: RouterEvents[E]): void {
+    this.#emitter.emit(event, payload);
+  }
+
+  /** Subscribes and returns the function that unsubscribes. The same listener counts once an event. */
+  on<E extends RouterEventName>(event: E, listener: RouterListener<E>): () => void {
+    return this.#subscribe(event, listener, false);
+  }
+
+  once<E extends RouterEventName>(event: E, listener: RouterListener<E>): () => void {
+    return this.#subscribe(event, listener, true);
+  }
+
+  off<E extends RouterEventName>(event: E, listener: RouterListener<E>): void {
+    const wrapper = this.#wrappers.get(event)?.get(listener);
+    if (wrapper === undefined) return;
+    this.#wrappers.get(event)?.delete(listener);
+    this.#emitter.off(event, wrapper);
+  }
+
+  #subscribe<E extends RouterEventName>(event: E, listener: RouterListener<E>, once: boolean): () => void {
+    if (typeof listener !== 'function') throw new TypeError('listener: expected a function');
+    this.off(event, listener);
+    const wrapper = (payload: unknown): void => {
+      // Before the call: a once-listener that emits the event again must not run twice (B92).
+      if (once) this.off(event, listener);
+      try {
+        listener(payload as RouterEvents[E]);
+      } catch (error) {
+        this.#listenerFailed(event, error);
+      }
+    };
+    const wrappers = this.#wrappers.get(event) ?? new Map();
+    this.#wrappers.set(event, wrappers.set(listener, wrapper));
+    this.#emitter.on(event, wrapper);
+    return () => {
+      if (this.#wrappers.get(event)?.get(listener) === wrapper) this.off(event, listener);
+    };
+  }
+
+  #listenerFailed(event: RouterEventName, error: unknown): void {
+    // A warning listener that throws would warn about itself for ever.
+    if (event === 'warning') return;
+    this.emit('warning', { code: 'listenerFailed', message: `a listener of ${event} threw`, fields: [], error });
+  }
+}

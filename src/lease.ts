@@ -1,0 +1,173 @@
+/**
+ * The obligation to report the end of one dispatched request. It is counted in flight when it begins and released
+ * exactly once: the first of `end`, `Symbol.dispose`, the abort of its signal, the end of a followed body and the age
+ * limit wins, the rest are no-ops (LB-20, WK-31). The count it holds is that of the worker instance it began on (LB-21).
+ *
+ * Open leases form a list in order of their begin, so the oldest is known and expiry is O(1) a lease.
+ */
+import type { AbortSignalLike } from './abort-signal.js';
+import type { LeaseEnd } from './events.js';
+import { followBody } from './lease-body.js';
+import type { LeaseOutcome } from './lease-outcome.js';
+import type { RequestScope } from './workers/outcome-class.js';
+import type { Worker, WorkerState } from './workers/worker.js';
+
+/** What the book tells its owner when a lease ends. */
+export type LeaseEnded = (lease: Lease, end: LeaseEnd, outcome: LeaseOutcome | undefined) => void;
+
+/** What a lease was begun with. */
+export interface LeaseTerms {
+  readonly pinKey: string | undefined;
+  readonly signal: AbortSignalLike | undefined;
+  readonly scope: RequestScope | undefined;
+  readonly begunAt: number;
+  /** The breaker's epoch at the begin (CB-26). */
+  readonly epoch: number;
+}
+
+export class Lease {
+  /** Tells a lease from a refusal of `begin({ ifOverloaded: 'refuse' })`. */
+  readonly ok = true;
+  /** @internal */
+  readonly state: WorkerState;
+  /** @internal */
+  readonly terms: LeaseTerms;
+  /** @internal */
+  older: Lease | undefined = undefined;
+  /** @internal */
+  newer: Lease | undefined = undefined;
+  readonly #book: LeaseBook;
+  #open = true;
+  #cancelBody: (() => void) | undefined = undefined;
+  #onAbort: (() => void) | undefined = undefined;
+
+  /** @internal */
+  constructor(book: LeaseBook, worker: WorkerState, terms: LeaseTerms) {
+    this.#book = book;
+    this.state = worker;
+    this.terms = terms;
+  }
+
+  get worker(): Worker {
+    return this.state;
+  }
+
+  /** False once it has ended, whichever way. */
+  get open(): boolean {
+    return this.#open;
+  }
+
+  /** Whether a body is being followed: its end will end the lease. */
+  get following(): boolean {
+    return this.#cancelBody !== undefined;
+  }
+
+  /**
+   * Ends the lease. The outcome feeds the worker's breaker (CB-20 to CB-25); without one nothing is recorded there.
+   * A lease that has ended already ignores the call.
+   */
+  end(outcome?: LeaseOutcome): void {
+    this.finish('ended', outcome);
+  }
+
+  /**
+   * Ends the lease when the body ends, fails or is abandoned, and returns the body to hand on.
+   *
+   * A web `ReadableStream` and an async iterable come back wrapped: relay the returned one. A Node stream comes back
+   * itself; of a writable one (a server's response) the end of writing counts, and a close before that is an abort. No
+   * body (`null`, `undefined`) and a body that is over already end the lease at once (B30).
+   *
+   * @param outcome what to record when the body ends well; default `{ status: 200 }`. A body that fails records
+   * `{ error: 'body' }`, an abandoned one nothing (CB-25).
+   */
+  follow<B>(body: B, outcome: LeaseOutcome = { status: 200 }): B {
+    const followed = followBody(body, {
+      ended: () => this.finish('body', outcome),
+      failed: () => this.finish('body', { error: 'body' }),
+      abandoned: () => this.finish('aborted', { aborted: true }),
+    });
+    if (this.#open) this.#cancelBody = followed.cancel;
+    return followed.body;
+  }
+
+  /** Ends the lease without an outcome: for `using lease = selection.begin()`. */
+  [Symbol.dispose](): void {
+    this.finish('disposed', undefined);
+  }
+
+  /** @internal Begins to listen to the signal; one that is aborted already ends the lease now (B32). */
+  watchSignal(): void {
+    const signal = this.terms.signal;
+    if (signal === undefined) return;
+    const onAbort = (): void => this.finish('aborted', { aborted: true });
+    if (signal.aborted) {
+      onAbort();
+    } else {
+      this.#onAbort = onAbort;
+      signal.addEventListener('abort', onAbort);
+    }
+  }
+
+  /** @internal The one way a lease ends. */
+  finish(end: LeaseEnd, outcome: LeaseOutcome | undefined): void {
+    if (!this.#open) return;
+    this.#open = false;
+    // A long-lived signal must not gather a listener a request (LB-24, B35).
+    if (this.#onAbort !== undefined) this.terms.signal?.removeEventListener('abort', this.#onAbort);
+    this.#book.close(this, end, outcome);
+    // Nobody will read on: stop the source now instead of at its next chunk (B33).
+    if (end === 'aborted' || end === 'expired') this.#cancelBody?.();
+  }
+}
+
+/** The open leases of one router. */
+export class LeaseBook {
+  readonly #ended: LeaseEnded;
+  #oldest: Lease | undefined = undefined;
+  #newest: Lease | undefined = undefined;
+  #size = 0;
+
+  constructor(ended: LeaseEnded) {
+    this.#ended = ended;
+  }
+
+  /** Number of open leases. */
+  get size(): number {
+    return this.#size;
+  }
+
+  get oldest(): Lease | undefined {
+    return this.#oldest;
+  }
+
+  /** Open leases, oldest first. */
+  *[Symbol.iterator](): IterableIterator<Lease> {
+    for (let lease = this.#oldest; lease !== undefined; lease = lease.newer) yield lease;
+  }
+
+  /** Counts the request in flight. The caller then announces the lease and lets it watch its signal. */
+  open(worker: WorkerState, terms: LeaseTerms): Lease {
+    const lease = new Lease(this, worker, terms);
+    lease.older = this.#newest;
+    if (this.#newest === undefined) this.#oldest = lease;
+    else this.#newest.newer = lease;
+    this.#newest = lease;
+    this.#size += 1;
+    worker.countBegin(terms.pinKey);
+    return lease;
+  }
+
+  /** @internal */
+  close(lease: Lease, end: LeaseEnd, outcome: LeaseOutcome | undefined): void {
+    const { older, newer } = lease;
+    if (older === undefined) this.#oldest = newer;
+    else older.newer = newer;
+    if (newer === undefined) this.#newest = older;
+    else newer.older = older;
+    lease.older = undefined;
+    lease.newer = undefined;
+    this.#size -= 1;
+    lease.state.countEnd(lease.terms.pinKey);
+    this.#ended(lease, end, outcome);
+  }
+}
