@@ -1,41 +1,9 @@
 /** Typed details of one decision (LB-13): numbers with units, ids and flags; never prompt text, never a routing key. */
+import type { ScoreTerms } from '../load/expected-wait.js';
+import type { GateTerms } from '../load/spill-gate.js';
 import type { WorkerId } from '../workers/candidate.js';
 
-/** The terms of one candidate's expected-wait score (EW-1). Seconds and tokens. */
-export interface ScoreTerms {
-  readonly worker: WorkerId;
-  /** The score, in seconds; the raw in-flight count in a dark fleet (EW-26). Lower is better. */
-  readonly score: number;
-  /** What kind of score: from the worker's own report, the baseline for a missing one (EW-23), or a dark fleet's count. */
-  readonly basis: 'report' | 'baseline' | 'in_flight';
-  readonly queuedTokens?: number | undefined;
-  readonly creditTokens?: number | undefined;
-  readonly tokensPerSecond?: number | undefined;
-  /** Clamped to [0, 0.999] (EW-8). */
-  readonly kvCacheUsage?: number | undefined;
-  /** Queue term, seconds. */
-  readonly queueSeconds?: number | undefined;
-  /** KV-pressure term, seconds. */
-  readonly kvSeconds?: number | undefined;
-  /** Age of the report, milliseconds. */
-  readonly reportAgeMs?: number | undefined;
-  readonly inFlight: number;
-  /** Dropped by the waiting-queue cap (EW-40). */
-  readonly capped?: boolean | undefined;
-}
-
-/** The comparison of one candidate with the fleet by a gate: hot when both margins are positive (CA-10, PH-8). */
-export interface GateTerms {
-  readonly worker: WorkerId;
-  readonly inFlight: number;
-  /** In-flight mean of the candidates. */
-  readonly mean: number;
-  /** inFlight minus the relative limit, requests. */
-  readonly relativeMargin: number;
-  /** inFlight minus the absolute limit, requests. */
-  readonly absoluteMargin: number;
-  readonly hot: boolean;
-}
+export type { GateTerms, ScoreTerms };
 
 /** What a policy tells about one of its decisions. Absent fields do not apply to the policy or the branch taken. */
 export interface PolicyExplanation {

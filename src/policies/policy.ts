@@ -94,6 +94,37 @@ export class Decision {
   }
 }
 
+/** A learned placement, as a policy reports it; the router adds model and leg (LB-34). */
+export interface LearnedPlacement {
+  readonly kind: 'text' | 'tokens' | 'head';
+  /** The request's cache partition (CA-100). */
+  readonly namespace: string | undefined;
+  /** The whole path: prompt text, token ids, or the hashes of the heads. */
+  readonly units: unknown;
+  readonly worker: WorkerId;
+  /** The use counter that orders placements between instances. */
+  readonly use: number;
+}
+
+/**
+ * Where a policy reports what is no decision. The router connects these to its typed events; alone nobody listens.
+ * Members are absent while nobody listens: call them as `events.placement?.({ … })`, so that no payload is built (LB-50).
+ */
+export interface PolicyEvents {
+  /** A warning of LB-41 or OB-91. */
+  readonly warning?: ((code: string, details: Readonly<Record<string, string | number>>) => void) | undefined;
+  readonly placement?: ((placement: LearnedPlacement) => void) | undefined;
+  /** After an eviction pass that removed something. */
+  readonly treeEvicted?:
+    | ((evicted: { readonly tree: 'string' | 'token'; readonly entries: number; readonly size: number }) => void)
+    | undefined;
+  /** After pins were dropped, idle or for want of room. */
+  readonly pinsEvicted?: ((evicted: { readonly pins: number; readonly remaining: number }) => void) | undefined;
+}
+
+/** Nobody listens. */
+export const noEvents: PolicyEvents = {};
+
 /**
  * A policy instance: one per (model, leg) pool (LM-20), or one used alone through `standalone`.
  *

@@ -1,0 +1,16 @@
+/** Credit: work selected for a worker since its last report (EW-12). The pair itself is kept by the worker's owner. */
+import type { TokenIds } from '../prefix/routing-tokens.js';
+import { defaultTuning } from './expected-wait.js';
+
+/**
+ * Tokens that selecting a worker for this request credits (EW-13).
+ *
+ * @param tokens the request's token ids, also those of a hint; an empty list counts 0
+ * @param meanPrefillTokens what a request of unknown size counts; the deciding policy's own, absent = 1024
+ */
+export function creditTokensOf(
+  tokens: TokenIds | undefined,
+  meanPrefillTokens: number = defaultTuning.meanPrefillTokens,
+): number {
+  return tokens === undefined ? meanPrefillTokens : tokens.length;
+}

@@ -1,0 +1,259 @@
+/**
+ * The expected-wait score: how many seconds of queued work and KV-cache pressure stand before a request on each
+ * worker; the lowest wins (EW-1). Everything is relative to the candidates compared in this call (EW-27).
+ *
+ * One pass finds the best score among the workers that report, and what those without a report are measured by. Only
+ * ties need more: candidates with exactly the best score are counted, and one draw picks among them (EW-20, EW-21).
+ * O(n), nothing allocated per candidate. Arithmetic is double precision in the order of EW-2.
+ */
+import { leastLoadTable } from '../options/table.js';
+import { type RandomSource, randomIndex } from '../runtime/random.js';
+import { freshLoad, type WorkerId, type WorkerSignals } from '../workers/candidate.js';
+import type { LoadSummary } from './load-summary.js';
+
+/** The tunables of the score (EW-30); see the options of `least_load`. */
+export interface WaitTuning {
+  readonly kvPressureWeight: number;
+  readonly defaultThroughput: number;
+  readonly meanPrefillTokens: number;
+  readonly maxWaitingRequests: number;
+}
+
+/** The tuning of every scorer but `least_load`: the defaults of its options, the waiting cap off (EW-30). */
+export const defaultTuning: WaitTuning = {
+  kvPressureWeight: leastLoadTable.kvPressureWeight.default,
+  defaultThroughput: leastLoadTable.defaultThroughput.default,
+  meanPrefillTokens: leastLoadTable.meanPrefillTokens.default,
+  maxWaitingRequests: leastLoadTable.maxWaitingRequests.default,
+};
+
+/** The winner of a comparison. */
+export interface WaitPick {
+  readonly worker: WorkerSignals;
+  /** Seconds; undefined in a dark fleet, where in-flight counts decided (EW-26). */
+  readonly expectedWaitSeconds: number | undefined;
+}
+
+/** The terms of one candidate's expected-wait score (EW-1). Seconds and tokens. */
+export interface ScoreTerms {
+  readonly worker: WorkerId;
+  /** The score, in seconds; the raw in-flight count in a dark fleet (EW-26). Lower is better. */
+  readonly score: number;
+  /** What kind of score: from the worker's own report, the baseline for a missing one (EW-23), or a dark fleet's count. */
+  readonly basis: 'report' | 'baseline' | 'in_flight';
+  readonly queuedTokens?: number | undefined;
+  readonly creditTokens?: number | undefined;
+  readonly tokensPerSecond?: number | undefined;
+  /** Clamped to [0, 0.999] (EW-8); undefined when the report does not say (EW-8a). */
+  readonly kvCacheUsage?: number | undefined;
+  /** Queue term, seconds. */
+  readonly queueSeconds?: number | undefined;
+  /** KV-pressure term, seconds. */
+  readonly kvSeconds?: number | undefined;
+  /** Age of the report, milliseconds. */
+  readonly reportAgeMs?: number | undefined;
+  readonly inFlight: number;
+  /** Dropped by the waiting-queue cap (EW-40). */
+  readonly capped?: boolean | undefined;
+}
+
+/** A comparison in full: what `explain` shows. */
+export interface WaitComparison {
+  /** In candidate order. */
+  readonly scores: readonly ScoreTerms[];
+  /** All candidates with exactly the best score: every one of them could win (EW-20). */
+  readonly tieSet: readonly WorkerId[];
+  /** The best candidate outside the tie set. */
+  readonly runnerUp: WorkerId | undefined;
+  /** Its score minus the best: seconds, or requests in a dark fleet. */
+  readonly margin: number | undefined;
+}
+
+/**
+ * Chooses the worker with the lowest expected wait; exact ties are broken uniformly (EW-20).
+ *
+ * @returns undefined when there is no candidate, or the waiting cap left none (EW-42)
+ */
+export function leastWait(
+  workers: readonly WorkerSignals[],
+  now: number,
+  random: RandomSource,
+  tuning: WaitTuning = defaultTuning,
+): WaitPick | undefined {
+  const fleet = survey(workers, now, tuning);
+  if (fleet.first === undefined) return undefined;
+  const expectedWaitSeconds = fleet.reporting > 0 ? fleet.best : undefined;
+  const ties = fleet.ties + missingTies(workers, fleet, now, tuning);
+  if (ties === 1) return { worker: fleet.first, expectedWaitSeconds };
+  let left = randomIndex(random, ties);
+  for (let i = 0; i < workers.length; i++) {
+    const worker = workers[i] as WorkerSignals;
+    if (scoreOf(worker, fleet, now, tuning) === fleet.best && left-- === 0) return { worker, expectedWaitSeconds };
+  }
+  return { worker: fleet.first, expectedWaitSeconds };
+}
+
+/**
+ * All terms of the comparison, by the arithmetic that `leastWait` uses. O(n log n) at most; allocates per candidate.
+ */
+export function compareWaits(
+  workers: readonly WorkerSignals[],
+  now: number,
+  tuning: WaitTuning = defaultTuning,
+): WaitComparison {
+  const fleet = survey(workers, now, tuning);
+  const scores = workers.map((worker) => termsOf(worker, fleet, now, tuning));
+  const tieSet: WorkerId[] = [];
+  let runnerUp: ScoreTerms | undefined;
+  for (const terms of scores) {
+    if (terms.capped) continue;
+    if (terms.score === fleet.best) tieSet.push(terms.worker);
+    else if (runnerUp === undefined || terms.score < runnerUp.score) runnerUp = terms;
+  }
+  return { scores, tieSet, runnerUp: runnerUp?.worker, margin: runnerUp && runnerUp.score - fleet.best };
+}
+
+/** What one look at all candidates yields. */
+interface Survey {
+  /** Candidates with a fresh report that passed the cap. */
+  reporting: number;
+  /** Candidates without a fresh report. */
+  missing: number;
+  /** The lowest score: of the reporting candidates, or in a dark fleet the fewest requests in flight. */
+  best: number;
+  /** How many of the candidates that define `best` have it, and the first of them. */
+  ties: number;
+  first: WorkerSignals | undefined;
+  /** Tokens per second that a missing candidate's requests are measured by (EW-24). */
+  nominalThroughput: number;
+}
+
+function survey(workers: readonly WorkerSignals[], now: number, tuning: WaitTuning): Survey {
+  let reporting = 0;
+  let best = Infinity;
+  let ties = 0;
+  let first: WorkerSignals | undefined;
+  let throughputSum = 0;
+  let throughputCount = 0;
+  let missing = 0;
+  let fewest = Infinity;
+  let fewestTies = 0;
+  let firstFewest: WorkerSignals | undefined;
+  for (let i = 0; i < workers.length; i++) {
+    const worker = workers[i] as WorkerSignals;
+    const load = freshLoad(worker, now);
+    if (load === undefined) {
+      missing += 1;
+      const { inFlight } = worker;
+      if (inFlight < fewest) {
+        fewest = inFlight;
+        fewestTies = 1;
+        firstFewest = worker;
+      } else if (inFlight === fewest) fewestTies += 1;
+    } else if (!isCapped(worker, load, tuning)) {
+      reporting += 1;
+      if (load.tokensPerSecond > 0) {
+        throughputSum += load.tokensPerSecond;
+        throughputCount += 1;
+      }
+      const score = reportScore(worker, load, tuning);
+      if (score < best || first === undefined) {
+        best = score;
+        ties = 1;
+        first = worker;
+      } else if (score === best) ties += 1;
+    }
+  }
+  if (reporting === 0) {
+    return { reporting, missing, best: fewest, ties: fewestTies, first: firstFewest, nominalThroughput: 0 };
+  }
+  // The bound keeps sums of absurd but finite throughputs finite, so that no NaN reaches a comparison (B48).
+  const nominalThroughput =
+    throughputCount > 0 ? Math.min(throughputSum, Number.MAX_VALUE) / throughputCount : tuning.defaultThroughput;
+  return { reporting, missing, best, ties, first, nominalThroughput };
+}
+
+/** Candidates without a report that tie with the best reporting one: idle newcomers (EW-25). */
+function missingTies(workers: readonly WorkerSignals[], fleet: Survey, now: number, tuning: WaitTuning): number {
+  if (fleet.missing === 0 || fleet.reporting === 0) return 0;
+  let ties = 0;
+  for (let i = 0; i < workers.length; i++) {
+    const worker = workers[i] as WorkerSignals;
+    if (freshLoad(worker, now) === undefined && missingScore(worker, fleet, tuning) === fleet.best) ties += 1;
+  }
+  return ties;
+}
+
+/** A candidate's score; undefined when the cap dropped it. */
+function scoreOf(worker: WorkerSignals, fleet: Survey, now: number, tuning: WaitTuning): number | undefined {
+  const load = freshLoad(worker, now);
+  if (load === undefined) return missingScore(worker, fleet, tuning);
+  return isCapped(worker, load, tuning) ? undefined : reportScore(worker, load, tuning);
+}
+
+/** EW-1, in the order of EW-2. */
+function reportScore(worker: WorkerSignals, load: LoadSummary, tuning: WaitTuning): number {
+  return queueSeconds(worker, load, tuning) + kvSeconds(load, tuning);
+}
+
+/** EW-23 beside reporting candidates, EW-26 in a dark fleet. */
+function missingScore(worker: WorkerSignals, fleet: Survey, tuning: WaitTuning): number {
+  if (fleet.reporting === 0) return worker.inFlight;
+  return fleet.best + (worker.inFlight * tuning.meanPrefillTokens) / fleet.nominalThroughput;
+}
+
+function queueSeconds(worker: WorkerSignals, load: LoadSummary, tuning: WaitTuning): number {
+  return (queuedTokensOf(load, tuning) + worker.creditTokens) / throughputOf(load, tuning);
+}
+
+/** EW-3 to EW-5: the engine's own count of waiting tokens, else an estimate from the depth. */
+function queuedTokensOf(load: LoadSummary, tuning: WaitTuning): number {
+  const { waitingTokens } = load;
+  if (waitingTokens !== undefined && waitingTokens > 0) return waitingTokens;
+  return load.waitingRequests > 0 ? load.waitingRequests * tuning.meanPrefillTokens : 0;
+}
+
+/** EW-7. */
+function throughputOf(load: LoadSummary, tuning: WaitTuning): number {
+  return load.tokensPerSecond > 0 ? load.tokensPerSecond : tuning.defaultThroughput;
+}
+
+/** EW-8, EW-8a: unknown pressure is no pressure. */
+function kvSeconds(load: LoadSummary, tuning: WaitTuning): number {
+  const usage = clampedKvUsage(load);
+  return usage === undefined ? 0 : (tuning.kvPressureWeight * usage) / (1 - usage);
+}
+
+function clampedKvUsage(load: LoadSummary): number | undefined {
+  const usage = load.kvCacheUsage;
+  return usage === undefined ? undefined : Math.min(0.999, Math.max(0, usage));
+}
+
+/** EW-40, EW-45: credited requests count, so a burst between two reports meets the cap too. */
+function isCapped(worker: WorkerSignals, load: LoadSummary, tuning: WaitTuning): boolean {
+  const cap = tuning.maxWaitingRequests;
+  return cap > 0 && Math.max(0, load.waitingRequests) + worker.creditRequests >= cap;
+}
+
+function termsOf(worker: WorkerSignals, fleet: Survey, now: number, tuning: WaitTuning): ScoreTerms {
+  const { id, inFlight } = worker;
+  const load = freshLoad(worker, now);
+  if (load === undefined) {
+    const basis = fleet.reporting > 0 ? 'baseline' : 'in_flight';
+    return { worker: id, score: missingScore(worker, fleet, tuning), basis, inFlight };
+  }
+  return {
+    worker: id,
+    score: reportScore(worker, load, tuning),
+    basis: 'report',
+    queuedTokens: queuedTokensOf(load, tuning),
+    creditTokens: worker.creditTokens,
+    tokensPerSecond: throughputOf(load, tuning),
+    kvCacheUsage: clampedKvUsage(load),
+    queueSeconds: queueSeconds(worker, load, tuning),
+    kvSeconds: kvSeconds(load, tuning),
+    reportAgeMs: now - load.observedAt,
+    inFlight,
+    capped: isCapped(worker, load, tuning),
+  };
+}
