@@ -96,14 +96,23 @@ export class Decision {
 
 /** A learned placement, as a policy reports it; the router adds model and leg (LB-34). */
 export interface LearnedPlacement {
-  readonly kind: 'text' | 'tokens' | 'head';
-  /** The request's cache partition (CA-100). */
+  readonly kind: 'text' | 'tokens' | 'hash';
+  /** The hashed cache partition (CA-102). */
   readonly namespace: string | undefined;
-  /** The whole path: prompt text, token ids, or the hashes of the heads. */
-  readonly units: unknown;
+  /** The whole path. */
+  readonly units: string | readonly number[];
   readonly worker: WorkerId;
   /** The use counter that orders placements between instances. */
   readonly use: number;
+}
+
+/** Something a policy warns about; the codes are those of the router's `warning` event. */
+export interface PolicyWarning {
+  readonly code: 'passthroughManyWorkers' | 'boundariesWithoutTokens' | 'blockSizeMismatch';
+  readonly message: string;
+  /** Option names it concerns. */
+  readonly fields: readonly string[];
+  readonly worker?: WorkerId | undefined;
 }
 
 /**
@@ -111,15 +120,24 @@ export interface LearnedPlacement {
  * Members are absent while nobody listens: call them as `events.placement?.({ … })`, so that no payload is built (LB-50).
  */
 export interface PolicyEvents {
-  /** A warning of LB-41 or OB-91. */
-  readonly warning?: ((code: string, details: Readonly<Record<string, string | number>>) => void) | undefined;
+  readonly warning?: ((warning: PolicyWarning) => void) | undefined;
   readonly placement?: ((placement: LearnedPlacement) => void) | undefined;
-  /** After an eviction pass that removed something. */
+  /** After an eviction or expiry pass that removed something; sizes in characters, tokens or heads. */
   readonly treeEvicted?:
-    | ((evicted: { readonly tree: 'string' | 'token'; readonly entries: number; readonly size: number }) => void)
+    | ((evicted: {
+        readonly tree: 'string' | 'token' | 'hash';
+        readonly evictedUnits: number;
+        readonly size: number;
+        readonly tenants: number;
+      }) => void)
     | undefined;
-  /** After pins were dropped, idle or for want of room. */
-  readonly pinsEvicted?: ((evicted: { readonly pins: number; readonly remaining: number }) => void) | undefined;
+  readonly pinEvicted?:
+    | ((evicted: {
+        readonly keyHash: string;
+        readonly cause: 'idle' | 'capacity' | 'removed';
+        readonly remaining: number;
+      }) => void)
+    | undefined;
 }
 
 /** Nobody listens. */
