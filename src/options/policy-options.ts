@@ -1,0 +1,67 @@
+/** The option types of the ten policies, read off the one table, and the table of each by name. */
+import { RoutingConfigError } from '../errors.js';
+import type { PolicyName } from '../policies/policy.js';
+import type { OptionsOf, OptionTable, Resolved } from './spec.js';
+import {
+  bucketTable,
+  cacheAwareTable,
+  consistentHashingTable,
+  leastLoadTable,
+  manualTable,
+  noOptionsTable,
+  powerOfTwoTable,
+  prefixHashTable,
+} from './table.js';
+
+export type CacheAwareOptions = OptionsOf<typeof cacheAwareTable>;
+export type LeastLoadOptions = OptionsOf<typeof leastLoadTable>;
+export type PowerOfTwoOptions = OptionsOf<typeof powerOfTwoTable>;
+export type BucketOptions = OptionsOf<typeof bucketTable>;
+export type ConsistentHashingOptions = OptionsOf<typeof consistentHashingTable>;
+export type PrefixHashOptions = OptionsOf<typeof prefixHashTable>;
+export type ManualOptions = OptionsOf<typeof manualTable>;
+/** `random`, `round_robin` and `passthrough` have no options. */
+export type NoOptions = OptionsOf<typeof noOptionsTable>;
+
+/** Options by policy name. */
+export interface PolicyOptionsByName {
+  readonly cache_aware: CacheAwareOptions;
+  readonly least_load: LeastLoadOptions;
+  readonly power_of_two: PowerOfTwoOptions;
+  readonly consistent_hashing: ConsistentHashingOptions;
+  readonly bucket: BucketOptions;
+  readonly passthrough: NoOptions;
+  readonly prefix_hash: PrefixHashOptions;
+  readonly manual: ManualOptions;
+  readonly round_robin: NoOptions;
+  readonly random: NoOptions;
+}
+
+/** The table of each policy. */
+export const policyTables: Readonly<Record<PolicyName, OptionTable>> = {
+  cache_aware: cacheAwareTable,
+  least_load: leastLoadTable,
+  power_of_two: powerOfTwoTable,
+  consistent_hashing: consistentHashingTable,
+  bucket: bucketTable,
+  passthrough: noOptionsTable,
+  prefix_hash: prefixHashTable,
+  manual: manualTable,
+  round_robin: noOptionsTable,
+  random: noOptionsTable,
+};
+
+/**
+ * What no single entry of the table can say: the hash index needs boundaries (CF-30).
+ *
+ * @throws RoutingConfigError
+ */
+export function checkCacheAwareOptions(options: Resolved<typeof cacheAwareTable>, path: string): void {
+  if (options.cacheIndex === 'hash' && options.cacheBoundaries.length === 0) {
+    throw new RoutingConfigError(
+      `${path}cacheBoundaries`,
+      options.cacheBoundaries,
+      "must name at least one boundary when cacheIndex is 'hash'",
+    );
+  }
+}
