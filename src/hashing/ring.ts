@@ -1,0 +1,196 @@
+/**
+ * The consistent-hash ring of one pool (WK-61..WK-63): 150 virtual nodes a worker at hash(`id#i`), in sorted typed arrays.
+ *
+ * A position is the 64-bit hash rounded to a double: rounding never swaps two hashes, and nodes that round alike are
+ * ordered by worker id. So the ring is a function of the set of ids alone, whatever the order of registration (B60).
+ *
+ * Adding hashes and sorts the 150 nodes of one worker and leaves them as a run; runs of equal size are merged as they
+ * meet, so registering n workers costs O(n log n) spread over the calls. Removing marks. The next lookup merges and
+ * compacts what is left to do in one linear pass (under a millisecond for a thousand workers) and then costs
+ * O(log n). It walks on past ineligible workers, asking about each once (a stamp a worker, no allocation) and stops
+ * when all were asked: with e eligible among n workers it passes n / e nodes on average; with none among 10 000, about
+ * a million and a half at worst and a hundred thousand as a rule, which is why policies ask only when e > 0.
+ */
+import type { RingLookup } from '../policies/policy.js';
+import type { Hash64 } from '../runtime/hash.js';
+import type { WorkerId } from '../workers/candidate.js';
+
+/** Virtual nodes of one worker (CF-110). */
+const nodesPerWorker = 150;
+
+/** Virtual nodes ordered by (position, id of the owner). */
+interface Run {
+  positions: Float64Array;
+  /** The owner of each node: a slot of `#ids`. */
+  owners: Uint32Array;
+  size: number;
+}
+
+export class Ring implements RingLookup {
+  readonly #hash: Hash64;
+  readonly #slots = new Map<WorkerId, number>();
+  /** By slot; undefined = removed, its nodes go with the next compaction, and only then may the slot be used again. */
+  #ids: (WorkerId | undefined)[] = [];
+  /** The lookup that last asked about a slot. */
+  #askedBy = new Uint32Array(16);
+  #lookups = 0;
+  #freeSlots: number[] = [];
+  #deadSlots: number[] = [];
+  /** Larger runs first; after `#settle` at most one. */
+  #runs: Run[] = [];
+
+  constructor(hash: Hash64) {
+    this.#hash = hash;
+  }
+
+  /** Distinct workers on the ring. */
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  /** Puts a worker on the ring; one that is on it already stays as it is. */
+  add(id: WorkerId): void {
+    if (this.#slots.has(id)) return;
+    const positions = new Float64Array(nodesPerWorker);
+    for (let i = 0; i < nodesPerWorker; i++) positions[i] = Number(this.#hash(`${id}#${i}`));
+    positions.sort();
+    const slot = this.#freeSlots.pop() ?? this.#ids.length;
+    this.#ids[slot] = id;
+    this.#slots.set(id, slot);
+    this.#pushRun({ positions, owners: new Uint32Array(nodesPerWorker).fill(slot), size: nodesPerWorker });
+  }
+
+  /** Takes a worker off; unknown ids are ignored. */
+  remove(id: WorkerId): void {
+    const slot = this.#slots.get(id);
+    if (slot === undefined) return;
+    this.#slots.delete(id);
+    this.#ids[slot] = undefined;
+    this.#deadSlots.push(slot);
+  }
+
+  lookup(hash: bigint, isEligible: (id: WorkerId) => boolean): WorkerId | undefined {
+    const ring = this.#settle();
+    if (ring === undefined) return undefined;
+    const { owners, size } = ring;
+    let node = firstNodeAt(ring, Number(hash));
+    const stamp = this.#nextStamp();
+    for (let unasked = this.#slots.size; unasked > 0; ) {
+      const slot = owners[node] as number;
+      if (this.#askedBy[slot] !== stamp) {
+        this.#askedBy[slot] = stamp;
+        unasked -= 1;
+        const id = this.#ids[slot] as WorkerId;
+        if (isEligible(id)) return id;
+      }
+      node = node + 1 < size ? node + 1 : 0;
+    }
+    return undefined;
+  }
+
+  #pushRun(run: Run): void {
+    let last = run;
+    for (let top = this.#runs.at(-1); top !== undefined && top.size <= last.size; top = this.#runs.at(-1)) {
+      this.#runs.pop();
+      this.#merge(top, last);
+      last = top;
+    }
+    this.#runs.push(last);
+  }
+
+  /** Brings the ring up to date; undefined when it is empty. */
+  #settle(): Run | undefined {
+    while (this.#runs.length > 1) {
+      const run = this.#runs.pop() as Run;
+      this.#merge(this.#runs.at(-1) as Run, run);
+    }
+    if (this.#deadSlots.length > 0) this.#compact();
+    return this.#runs[0];
+  }
+
+  /** Merges `run` into `target` from the back, in place. */
+  #merge(target: Run, run: Run): void {
+    let from = target.size - 1;
+    let other = run.size - 1;
+    let to = from + run.size;
+    reserve(target, to + 1);
+    const { positions, owners } = target;
+    while (other >= 0) {
+      if (from >= 0 && this.#isAfter(target, from, run, other)) {
+        positions[to] = positions[from] as number;
+        owners[to] = owners[from] as number;
+        from -= 1;
+      } else {
+        positions[to] = run.positions[other] as number;
+        owners[to] = run.owners[other] as number;
+        other -= 1;
+      }
+      to -= 1;
+    }
+    target.size += run.size;
+  }
+
+  /** Nodes of removed workers compare as the last of their position, so that they never hold back a live one. */
+  #isAfter(a: Run, i: number, b: Run, j: number): boolean {
+    const difference = (a.positions[i] as number) - (b.positions[j] as number);
+    if (difference !== 0) return difference > 0;
+    const idA = this.#ids[a.owners[i] as number];
+    const idB = this.#ids[b.owners[j] as number];
+    return idA === undefined || (idB !== undefined && idA > idB);
+  }
+
+  #compact(): void {
+    const ring = this.#runs[0] as Run;
+    const { positions, owners, size } = ring;
+    let kept = 0;
+    for (let node = 0; node < size; node++) {
+      const slot = owners[node] as number;
+      if (this.#ids[slot] === undefined) continue;
+      positions[kept] = positions[node] as number;
+      owners[kept] = slot;
+      kept += 1;
+    }
+    ring.size = kept;
+    for (const slot of this.#deadSlots) this.#freeSlots.push(slot);
+    this.#deadSlots = [];
+    if (kept === 0) this.#runs = [];
+  }
+
+  #nextStamp(): number {
+    if (this.#askedBy.length < this.#ids.length) {
+      this.#askedBy = new Uint32Array(this.#ids.length * 2);
+      this.#lookups = 0;
+    }
+    if (this.#lookups === 0xffffffff) {
+      this.#askedBy.fill(0);
+      this.#lookups = 0;
+    }
+    this.#lookups += 1;
+    return this.#lookups;
+  }
+}
+
+/** Index of the first node at `position` or after it, wrapping round. */
+function firstNodeAt(ring: Run, position: number): number {
+  const { positions, size } = ring;
+  let low = 0;
+  let high = size;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((positions[middle] as number) < position) low = middle + 1;
+    else high = middle;
+  }
+  return low < size ? low : 0;
+}
+
+function reserve(run: Run, size: number): void {
+  if (run.positions.length >= size) return;
+  // An eighth to spare: single additions to a large ring then seldom copy it to a new place.
+  const capacity = size + (size >>> 3);
+  const positions = new Float64Array(capacity);
+  const owners = new Uint32Array(capacity);
+  positions.set(run.positions.subarray(0, run.size));
+  owners.set(run.owners.subarray(0, run.size));
+  run.positions = positions;
+  run.owners = owners;
+}
