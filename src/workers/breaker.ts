@@ -45,13 +45,13 @@ export type WorkerResilience = OptionsOf<typeof workerResilienceTable>;
  * streak reaches: outcomes are still counted, and a `cbFailureThreshold` of the worker's own still counts (CB-9). A
  * worker that says `disableCircuitBreaker: false` keeps its breaker in a router that disables them.
  *
- * @throws RoutingConfigError for an invalid block; the field starts with `resilience.`
+ * @throws RoutingConfigError for an invalid block; the field starts with `worker.resilience.`
  */
 export function resolveBreakerConfig(
   router: RouterBreakerOptions,
   resilience: WorkerResilience | undefined,
 ): BreakerConfig {
-  const own = resolveOptions(workerResilienceTable, resilience, 'resilience.');
+  const own = resolveOptions(workerResilienceTable, resilience, 'worker.resilience.');
   const disabled = resilience?.disableCircuitBreaker ?? router.disableCircuitBreaker;
   const shared = router.circuitBreaker;
   return {

@@ -43,13 +43,13 @@ const protectionTokenUsage = 0.9;
  * A worker's thresholds: for each signal its own, else the router's (OV-4). Done once, at registration.
  *
  * @param router the router's options; undefined for workers of external providers, which never get them (OV-4)
- * @throws RoutingConfigError for an invalid block; the field starts with `overload.`
+ * @throws RoutingConfigError for an invalid block; the field starts with `worker.overload.`
  */
 export function resolveOverloadThresholds(
   router: RouterOverloadOptions | undefined,
   overload: WorkerOverload | undefined,
 ): OverloadThresholds {
-  const own = resolveOptions(workerOverloadTable, overload, 'overload.');
+  const own = resolveOptions(workerOverloadTable, overload, 'worker.overload.');
   const sharedUsage =
     router?.workerOverloadTokenUsage ?? (router?.workerOverloadProtection ? protectionTokenUsage : undefined);
   return {
