@@ -29,23 +29,28 @@ export function resolveOutcomeCodes(resilience: WorkerResilience | undefined): O
   return { capacity: new Set(own.capacityStatusCodes), retryable: new Set(own.retryableStatusCodes) };
 }
 
-/** The status the host would answer when the worker gave none (CB-20, CB-25). */
-const statusWithoutAnswer = { connect: 502, timeout: 504 } as const;
+/** Every member of `LeaseOutcome` at once; hosts in plain JavaScript may send any of them, or none. */
+interface LooseOutcome {
+  readonly status?: number;
+  readonly error?: 'connect' | 'timeout' | 'body';
+  readonly aborted?: boolean;
+}
 
 /**
  * Classifies an end. No outcome and an abort record nothing (CB-23); a body that broke off is a failure whatever its
- * status was (CB-25); no answer counts as the 5xx the host makes of it. A status outside 100–599 says nothing.
+ * status was (CB-25); no answer counts as the 5xx the host makes of it (CB-20). A status outside 100–599 says nothing.
  */
 export function classifyOutcome(outcome: LeaseOutcome | undefined, codes: OutcomeCodes): OutcomeClass {
-  if (outcome === undefined || 'aborted' in outcome) return 'nothing';
-  if ('error' in outcome) {
-    return outcome.error === 'body' ? 'failure' : classifyStatus(statusWithoutAnswer[outcome.error], codes);
-  }
-  return classifyStatus(outcome.status, codes);
+  const { status, error, aborted }: LooseOutcome = outcome ?? {};
+  if (aborted) return 'nothing';
+  if (error === 'body') return 'failure';
+  if (error === 'connect') return classifyStatus(502, codes);
+  if (error === 'timeout') return classifyStatus(504, codes);
+  return classifyStatus(status, codes);
 }
 
-function classifyStatus(status: number, codes: OutcomeCodes): OutcomeClass {
-  if (!(status >= 100 && status <= 599) || codes.capacity.has(status)) return 'nothing';
+function classifyStatus(status: number | undefined, codes: OutcomeCodes): OutcomeClass {
+  if (status === undefined || !(status >= 100 && status <= 599) || codes.capacity.has(status)) return 'nothing';
   return codes.retryable.has(status) ? 'failure' : 'success';
 }
 
