@@ -5,6 +5,7 @@
 import type { PolicyExplanation } from './policies/explanation.js';
 import type { Decision, Leg, NoneReason } from './policies/policy.js';
 import type { WorkerId } from './workers/candidate.js';
+import type { OverloadVerdict } from './workers/overload.js';
 
 /** How a decision came about; every result carries one, selected or not (OB-93). Fields that do not apply are undefined. */
 export interface DecisionRecord {
@@ -60,12 +61,7 @@ export interface NotSelected {
 export type Exclusion =
   | { readonly by: 'status'; readonly status: string }
   | { readonly by: 'breaker'; readonly retryInMs: number }
-  | {
-      readonly by: 'overload';
-      readonly signal: 'waitingRequests' | 'tokenUsage';
-      readonly value: number;
-      readonly threshold: number;
-    }
+  | ({ readonly by: 'overload' } & OverloadVerdict)
   /** The request's `exclude` names it. */
   | { readonly by: 'exclude' }
   /** The caller's list of candidates leaves it out. */

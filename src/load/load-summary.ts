@@ -55,6 +55,7 @@ export function summarizeReport(
 ): LoadSummary | RefusedReport {
   if (typeof report !== 'object' || report === null) return 'invalid';
   if (report.ranks !== undefined && !Array.isArray(report.ranks)) return 'invalid';
+  if (!isFiniteOrAbsent(report.observedAt)) return 'invalid';
   const ranks = ranksOf(report);
   if (ranks.length === 0) return 'empty';
   let waitingRequests = 0;
@@ -66,8 +67,7 @@ export function summarizeReport(
   for (const rank of ranks) {
     if (typeof rank !== 'object' || rank === null) return 'invalid';
     for (const field of numberFields) {
-      const value: unknown = rank[field];
-      if (value !== undefined && (typeof value !== 'number' || !Number.isFinite(value))) return 'invalid';
+      if (!isFiniteOrAbsent(rank[field])) return 'invalid';
     }
     waitingRequests += rank.waitingRequests ?? 0;
     if (rank.waitingTokens !== undefined) waitingTokens = (waitingTokens ?? 0) + rank.waitingTokens;
@@ -80,6 +80,10 @@ export function summarizeReport(
       maxRunningRequests = (maxRunningRequests ?? 0) + rank.maxRunningRequests;
     }
   }
+  // Finite ranks may still add up to infinity.
+  if (!Number.isFinite(waitingRequests + (waitingTokens ?? 0) + usageSum) || !Number.isFinite(tokensPerSecond)) {
+    return 'invalid';
+  }
   return {
     report,
     waitingRequests,
@@ -90,4 +94,8 @@ export function summarizeReport(
     observedAt,
     expiresAt,
   };
+}
+
+function isFiniteOrAbsent(value: unknown): boolean {
+  return value === undefined || Number.isFinite(value);
 }

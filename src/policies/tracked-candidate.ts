@@ -1,0 +1,78 @@
+/**
+ * A candidate literal as policies see it, with what has to outlast the literal: its credit and when its report was
+ * first seen (LB-10a). One is kept per id.
+ */
+import type { LoadSummary } from '../load/load-summary.js';
+import { summarizeReport } from '../load/load-summary.js';
+import type { LoadReport } from '../load/report.js';
+import type { ElapsedTime } from '../runtime/clock.js';
+import { keyOfPin } from '../sticky/pin-key.js';
+import type { Candidate, WorkerId, WorkerSignals } from '../workers/candidate.js';
+
+export class TrackedCandidate implements WorkerSignals {
+  readonly id: WorkerId;
+  inFlight = 0;
+  activeKeys = 0;
+  load: LoadSummary | undefined = undefined;
+  creditTokens = 0;
+  creditRequests = 0;
+  /** Where the literal stands in the list of this call. */
+  position = 0;
+  #keys: Candidate['keysInFlight'];
+  #report: LoadReport | undefined;
+  #summary: LoadSummary | undefined;
+
+  constructor(id: WorkerId) {
+    this.id = id;
+  }
+
+  /** Keys of literals are plain: they count for whatever model and leg the pin belongs to. */
+  keyInFlight(pinKey: string): number {
+    const keys = this.#keys;
+    if (keys === undefined) return 0;
+    const key = keyOfPin(pinKey);
+    const count: unknown = keys instanceof Map ? keys.get(key) : Object.hasOwn(keys, key) && Reflect.get(keys, key);
+    return typeof count === 'number' && count > 0 ? count : 0;
+  }
+
+  /**
+   * Takes over what the literal says. A report of another identity is read once, ages from its `observedAt` or from
+   * now, and resets the credit; a report that cannot be read is none and resets nothing (EW-14, EW-15, LR-11a).
+   */
+  update(candidate: Candidate, position: number, time: ElapsedTime, reportMaxAgeMs: number): void {
+    this.position = position;
+    this.inFlight = candidate.inFlight;
+    this.#keys = candidate.keysInFlight;
+    this.activeKeys = candidate.activeKeys ?? countKeys(candidate.keysInFlight);
+    const report = candidate.report ?? undefined;
+    if (report !== undefined && report !== this.#report) this.#read(report, time, reportMaxAgeMs);
+    this.load = report === undefined ? undefined : this.#summary;
+  }
+
+  /** A copy to decide on without consequences. */
+  clone(): TrackedCandidate {
+    const copy = new TrackedCandidate(this.id);
+    copy.creditTokens = this.creditTokens;
+    copy.creditRequests = this.creditRequests;
+    copy.#report = this.#report;
+    copy.#summary = this.#summary;
+    return copy;
+  }
+
+  #read(report: LoadReport, time: ElapsedTime, reportMaxAgeMs: number): void {
+    this.#report = report;
+    const ageMs = report.observedAt === undefined ? 0 : time.ageOfReading(report.observedAt);
+    const observedAt = time.now - ageMs;
+    const summary = summarizeReport(report, observedAt, observedAt + reportMaxAgeMs);
+    this.#summary = typeof summary === 'string' ? undefined : summary;
+    if (this.#summary !== undefined) {
+      this.creditTokens = 0;
+      this.creditRequests = 0;
+    }
+  }
+}
+
+function countKeys(keys: Candidate['keysInFlight']): number {
+  if (keys === undefined) return 0;
+  return keys instanceof Map ? keys.size : Object.keys(keys).length;
+}
