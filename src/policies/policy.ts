@@ -70,7 +70,7 @@ export class Decision {
   /** Set when nothing was selected. */
   reason: NoneReason | undefined = undefined;
   /** The path taken, one of the stable names of spec 09; undefined for policies without branches. */
-  branch: string | undefined = undefined;
+  branch: string | undefined;
   /** Hash level: the boundary in tokens (PH-3, CA-71). */
   level: number | undefined = undefined;
   /** Matched share of the request, 0–1 (CA-33). */
@@ -88,8 +88,9 @@ export class Decision {
   /** A policy's private note from `decide` to `record`. */
   note: unknown = undefined;
 
-  constructor(worker: WorkerSignals | undefined) {
+  constructor(worker: WorkerSignals | undefined, branch?: string) {
     this.worker = worker;
+    this.branch = branch;
     if (worker === undefined) this.reason = 'no_available_workers';
   }
 }
