@@ -3,6 +3,7 @@
  */
 export { dataParallelWorkers, type RankAddress, splitRank } from './data-parallel.js';
 export { type DescribedRequest, describeRequest, type RequestKind } from './describe-request.js';
+export { type DecodedKvEvents, decodeKvEventBatch } from './kv-events.js';
 export type { LoadReportResult, NoReportReason } from './load-result.js';
 export {
   type LoadRouteMemo,

@@ -112,8 +112,9 @@ class Gauges {
     this.#model = model;
   }
 
-  /** Average; undefined without a sample. */
+  /** Average; undefined without a sample, or for a series the engine does not have. */
   mean(series: Series | undefined): number | undefined {
+    if (series === undefined) return undefined;
     const values = this.#values(series);
     return values.length === 0 ? undefined : this.#checked(series, sum(values) / values.length);
   }
@@ -125,9 +126,8 @@ class Gauges {
   }
 
   /** One value a scheduler: the tensor-parallel ranks of one mirror each other, so the largest counts once (LR-18). */
-  #values(series: Series | undefined): readonly number[] {
+  #values(series: Series): readonly number[] {
     const values: number[] = [];
-    if (series === undefined) return values;
     const mirrors = new Map<string, number>();
     for (const { value, labels } of this.#samples.get(nameOf(series)) ?? []) {
       if (!this.#inScope(series, labels)) continue;

@@ -6,6 +6,7 @@
  */
 import type { TokenIds } from '../prefix/routing-tokens.js';
 import { asRecord, type JsonRecord, own } from './payload.js';
+import { readTokenIds } from './token-ids.js';
 
 const textTypes: readonly unknown[] = [undefined, 'text', 'input_text', 'output_text'];
 
@@ -75,8 +76,7 @@ export class Prompt {
 
   /** Token ids, or a batch of them; ids out of range or of the wrong type leave the request without ids. */
   addTokens(value: unknown): void {
-    if (!Array.isArray(value)) return;
-    this.tokens = checkedTokens(Array.isArray(value[0]) ? value[0] : value);
+    this.tokens = readTokenIds(Array.isArray(value) && Array.isArray(value[0]) ? value[0] : value);
   }
 
   /** A field that holds media when it is neither null nor empty. */
@@ -113,12 +113,4 @@ function holdsMedia(content: unknown): boolean {
 
 function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null && value !== '';
-}
-
-function checkedTokens(ids: readonly unknown[]): TokenIds | undefined {
-  for (let i = 0; i < ids.length; i++) {
-    const id = ids[i];
-    if (!Number.isInteger(id) || (id as number) < 0 || (id as number) > 0xffffffff) return undefined;
-  }
-  return new Uint32Array(ids as readonly number[]);
 }
