@@ -51,6 +51,8 @@ export interface StandalonePolicy {
   forget(id: WorkerId): void;
   /** Periodic work that is due, about 1 ms of it; returns whether work is left. Results never depend on it (LB-5). */
   maintain(): boolean;
+  /** The same policy with a combinator around it, such as the one of `stickySessions`; to be used in place of this. */
+  wrap(combinator: (policy: Policy) => Policy): StandalonePolicy;
 }
 
 /** A ring over the ids that `standalone` knows. */
@@ -148,6 +150,11 @@ class Standalone implements StandalonePolicy {
 
   maintain(): boolean {
     return this.#policy.maintain?.(this.#time.advance(), new TimeBudget(this.#clock, maintenanceBudgetMs)) ?? false;
+  }
+
+  wrap(combinator: (policy: Policy) => Policy): StandalonePolicy {
+    const policy = combinator(this.#policy);
+    return new Standalone(policy, this.#clock, this.#random, this.#reportMaxAgeMs, this.#ring);
   }
 
   /** Takes over what the literals say and registers the ids that are new. */
