@@ -63,9 +63,8 @@ export class OverlapRanking {
   keepGroup(temperature: number, random: RandomSource): void {
     const scores = this.#scores;
     if (scores.length < 2) return;
-    let chosen = -Infinity;
-    for (const score of scores) if (score > chosen) chosen = score;
-    if (temperature > 0) chosen = sampledScore(scores, chosen, temperature, random);
+    const best = highest(scores);
+    const chosen = temperature > 0 ? sampledScore(scores, best, temperature, random) : best;
     let kept = 0;
     for (let i = 0; i < scores.length; i++) {
       if (scores[i] !== chosen) continue;
@@ -76,6 +75,25 @@ export class OverlapRanking {
     this.workers.length = kept;
     scores.length = kept;
   }
+
+  /** The groups that `keepGroup` may leave: the best one, or above temperature 0 every one, best first. For `explain`. */
+  groups(temperature: number): WorkerSignals[][] {
+    const byScore = new Map<number, WorkerSignals[]>();
+    for (let i = 0; i < this.workers.length; i++) {
+      const score = this.scoreAt(i);
+      const group = byScore.get(score) ?? [];
+      group.push(this.workers[i] as WorkerSignals);
+      byScore.set(score, group);
+    }
+    const bestFirst = [...byScore.keys()].sort((a, b) => b - a).map((score) => byScore.get(score) as WorkerSignals[]);
+    return temperature > 0 ? bestFirst : bestFirst.slice(0, 1);
+  }
+}
+
+function highest(scores: readonly number[]): number {
+  let most = -Infinity;
+  for (const score of scores) if (score > most) most = score;
+  return most;
 }
 
 /** Waiting tokens of a holder, or undefined when its engine does not tell. */
