@@ -1,7 +1,32 @@
-/** Token ids and the `x-smg-routing-tokens` hint (section H of spec 05). */
+/**
+ * Token ids and the `x-smg-routing-tokens` hint (section H of spec 05).
+ *
+ * A `number[]` from outside may hold anything, and is checked as far as it is read (LB-42); a `Uint32Array` cannot.
+ */
+import { show } from '../errors.js';
 
 /** Token ids, 0 to 2³²−1. A `Uint32Array` needs no check and is the fastest form. */
 export type TokenIds = readonly number[] | Uint32Array;
+
+/**
+ * Copies the ids from `from` to `to` of a list into `target`, from its start.
+ *
+ * @returns the position of the first entry that is no token id, or -1 when all are
+ */
+export function copyTokens(tokens: readonly number[], from: number, to: number, target: Uint32Array): number {
+  for (let i = from; i < to; i++) {
+    const id = tokens[i] as number;
+    target[i - from] = id;
+    // What does not survive the conversion to 32 bits is no id: fractions, signs, strings, holes, NaN.
+    if (target[i - from] !== id) return i;
+  }
+  return -1;
+}
+
+/** The error for an entry that is no token id. */
+export function badToken(tokens: readonly unknown[], position: number): TypeError {
+  return new TypeError(`tokens: expected ids from 0 to 4294967295, got ${show(tokens[position])} at ${position}`);
+}
 
 const maxHintIds = 512;
 const maxHintBytes = 4096;

@@ -1,0 +1,285 @@
+/**
+ * The hash index of `cache_aware` (section E of spec 05): who was given a prompt that starts with the same tokens, asked
+ * at a few fixed boundaries. A head is (namespace, boundary, the tokens up to it), kept as a 64-bit hash with at most
+ * three holders (CA-73), each with its last touch.
+ *
+ * Expiry is decided on reading, so sweeping only frees memory (LB-5). Heads form a list in order of their last record:
+ * what has expired is at its stale end, so a sweep looks at nothing else, and at the bound the stalest head makes room
+ * (LB-31). Removing a worker is O(1): its number is never given again and leads nowhere from then on (CA-75).
+ * Probing is one pass over the tokens, recording O(boundaries). About 110 bytes a head.
+ */
+
+import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
+import type { WorkerId } from '../workers/candidate.js';
+import { HeadProbe } from './head-probe.js';
+import { HeadTable, holdersPerHead, noHead } from './head-table.js';
+import type { RestoreResult } from './prefix-tree.js';
+import type { TokenIds } from './routing-tokens.js';
+
+/** Heads remembered at most, unless told otherwise; the stalest is forgotten first (LB-31). */
+export const defaultMaxHeads = 1_000_000;
+
+export interface HashIndexOptions {
+  /** Token positions at which heads are remembered: positive integers, strictly ascending (CA-70). */
+  readonly boundaries: readonly number[];
+  /** How long a holder stays live after its last record, milliseconds (CA-72). */
+  readonly ttlMs: number;
+  /** Bound on the number of heads. Default 1 000 000, about 110 MB when full; nothing is allocated ahead. */
+  readonly maxHeads?: number | undefined;
+}
+
+/** A bounded part of the index as plain data, stalest heads first (LB-33). */
+export interface HashPiece {
+  /** The workers that `heads` names by index. */
+  readonly workers: readonly WorkerId[];
+  /**
+   * Head after head: two lanes of the key, the number of holders, and for each holder its worker, its age in
+   * milliseconds and its use.
+   */
+  readonly heads: readonly number[];
+}
+
+const nobody: readonly WorkerId[] = [];
+
+export class HashIndex {
+  /** May be replaced at any time: heads at other boundaries are no longer found and expire (LB-35). */
+  boundaries: readonly number[];
+  /** May be changed at any time. */
+  ttlMs: number;
+  readonly #maxHeads: number;
+  readonly #table = new HeadTable();
+  /** Owner numbers of the workers, never given twice: a removed worker's number leads nowhere. */
+  readonly #owners = new Map<WorkerId, number>();
+  readonly #workers = new Map<number, WorkerId>();
+  #ownersGiven = 0;
+  #lastUse = 0;
+  readonly #probe: HeadProbe = new HeadProbe();
+
+  constructor(options: HashIndexOptions) {
+    this.boundaries = options.boundaries;
+    this.ttlMs = options.ttlMs;
+    this.#maxHeads = options.maxHeads ?? defaultMaxHeads;
+  }
+
+  /** Heads in memory, those included that have expired since the last sweep. */
+  get headCount(): number {
+    return this.#table.size;
+  }
+
+  /** The last use given out; 0 before the first record. */
+  get lastUse(): number {
+    return this.#lastUse;
+  }
+
+  /**
+   * Hashes the request up to each boundary it reaches; the longest part is read once.
+   *
+   * @throws TypeError on `tokens` when a plain list holds something else than ids, as far as it is read (LB-42)
+   */
+  probe(tokens: TokenIds, namespace?: string): HeadProbe {
+    this.#probe.read(tokens, namespace, this.boundaries);
+    return this.#probe;
+  }
+
+  /** Live holders of the head at a boundary of the last probe, most recent first (CA-72). Changes nothing. */
+  holders(probe: HeadProbe, index: number, now: number): readonly WorkerId[] {
+    const head = this.#table.find(probe.low(index), probe.high(index));
+    return head === noHead ? nobody : this.#liveHolders(head, now);
+  }
+
+  /**
+   * Remembers that the worker was given the request of the last probe, at every applicable boundary (CA-71).
+   *
+   * @returns the use the placement got; 0 when no boundary applies
+   */
+  record(probe: HeadProbe, worker: WorkerId, now: number): number {
+    if (probe.count === 0) return 0;
+    const use = ++this.#lastUse;
+    this.#place(probe, worker, use, now);
+    return use;
+  }
+
+  /**
+   * Merges a placement of another instance for the request of the last probe (LB-34). At each head the three holders of
+   * the latest uses stay, so neither order nor repetition matters.
+   *
+   * @returns whether anything changed
+   */
+  merge(probe: HeadProbe, worker: WorkerId, use: number, now: number): boolean {
+    if (use > this.#lastUse) this.#lastUse = use;
+    return this.#place(probe, worker, use, now);
+  }
+
+  /** Forgets a worker, at once and at every head; one added again under the same id starts with nothing (CA-75). */
+  removeWorker(worker: WorkerId): void {
+    const owner = this.#owners.get(worker);
+    if (owner === undefined) return;
+    this.#owners.delete(worker);
+    this.#workers.delete(owner);
+  }
+
+  /** Frees heads whose holders have all expired, stalest first; returns whether work is left (CA-72, LB-5). */
+  sweep(now: number, budget: MaintenanceBudget): boolean {
+    const table = this.#table;
+    for (let looked = 1; table.stalest !== noHead && this.#isExpired(table.stalest, now); looked++) {
+      if (looked % 32 === 0 && budget.spent()) return true;
+      table.delete(table.stalest);
+    }
+    return false;
+  }
+
+  /** What is live, in pieces of at most `headsPerPiece` heads, stalest first. The index must not change meanwhile. */
+  *pieces(now: number, headsPerPiece = 1024): Generator<HashPiece, void, undefined> {
+    const table = this.#table;
+    let head = table.stalest;
+    while (head !== noHead) {
+      const indexes = new Map<number, number>();
+      const workers: WorkerId[] = [];
+      const heads: number[] = [];
+      for (let listed = 0; head !== noHead && listed < headsPerPiece; head = table.fresher(head)) {
+        const places = this.#livePlaces(head, now);
+        if (places.length === 0) continue;
+        listed++;
+        heads.push(table.low(head), table.high(head), places.length);
+        for (const place of places) {
+          const owner = table.owner(head, place);
+          let index = indexes.get(owner);
+          if (index === undefined) {
+            index = workers.push(this.#workers.get(owner) as WorkerId) - 1;
+            indexes.set(owner, index);
+          }
+          heads.push(index, now - table.touch(head, place), table.use(head, place));
+        }
+      }
+      if (heads.length > 0) yield { workers, heads };
+    }
+  }
+
+  /** Merges a piece for the workers `accepts` knows. Others, expired and malformed ones are skipped and counted (LB-33). */
+  restore(piece: HashPiece, accepts: (worker: WorkerId) => boolean, now: number): RestoreResult {
+    let restored = 0;
+    let skipped = 0;
+    const { workers, heads } = piece;
+    if (!Array.isArray(workers) || !Array.isArray(heads)) return { restored, skipped: 1 };
+    for (let at = 0; at < heads.length; ) {
+      const [low, high, holders] = [heads[at], heads[at + 1], heads[at + 2]];
+      // Without a sound header nothing tells where the next head starts.
+      if (!isLane(low) || !isLane(high) || !isCount(holders, holdersPerHead)) return { restored, skipped: skipped + 1 };
+      at += 3;
+      for (let i = 0; i < holders; i++, at += 3) {
+        const worker: unknown = workers[heads[at]];
+        const [age, use] = [heads[at + 1], heads[at + 2]];
+        if (
+          typeof worker !== 'string' ||
+          !(age >= 0 && age <= this.ttlMs) ||
+          !isCount(use, Number.MAX_SAFE_INTEGER) ||
+          !accepts(worker)
+        ) {
+          skipped++;
+        } else {
+          restored++;
+          if (use > this.#lastUse) this.#lastUse = use;
+          this.#placeAt(low, high, this.#ownerOf(worker), use, now - age, now);
+        }
+      }
+    }
+    return { restored, skipped };
+  }
+
+  /** Bytes held, for measuring. */
+  get byteLength(): number {
+    return this.#table.byteLength;
+  }
+
+  #place(probe: HeadProbe, worker: WorkerId, use: number, now: number): boolean {
+    const owner = this.#ownerOf(worker);
+    let changed = false;
+    for (let i = 0; i < probe.count; i++) {
+      if (this.#placeAt(probe.low(i), probe.high(i), owner, use, now, now)) changed = true;
+    }
+    return changed;
+  }
+
+  /** Puts a holder at a head, where a live holder of a later use is never the one that makes room. */
+  #placeAt(low: number, high: number, owner: number, use: number, touch: number, now: number): boolean {
+    const table = this.#table;
+    let head = table.find(low, high);
+    if (head === noHead) {
+      if (table.size >= this.#maxHeads) table.delete(table.stalest);
+      head = table.add(low, high);
+    }
+    const place = this.#placeFor(head, owner, use, now);
+    if (place < 0) return false;
+    table.setHolder(head, place, owner, touch, use);
+    table.refresh(head);
+    return true;
+  }
+
+  /** The owner's own place, else a free or dead one, else that of the stalest holder; -1 when all are later. */
+  #placeFor(head: number, owner: number, use: number, now: number): number {
+    const table = this.#table;
+    let free = -1;
+    let stalest = -1;
+    for (let place = 0; place < holdersPerHead; place++) {
+      if (table.owner(head, place) === owner) {
+        return use > table.use(head, place) || !this.#isLive(head, place, now) ? place : -1;
+      }
+      if (!this.#isLive(head, place, now)) free = place;
+      else if (stalest < 0 || this.#isBefore(head, place, stalest)) stalest = place;
+    }
+    if (free >= 0) return free;
+    const earlier = table.use(head, stalest);
+    const later = use > earlier || (use === earlier && this.#idOf(owner) > this.#idOf(table.owner(head, stalest)));
+    return later ? stalest : -1;
+  }
+
+  /** Placements of two instances may carry the same use: then the ids decide, the same way everywhere (LB-34). */
+  #isBefore(head: number, place: number, other: number): boolean {
+    const table = this.#table;
+    const difference = table.use(head, place) - table.use(head, other);
+    if (difference !== 0) return difference < 0;
+    return this.#idOf(table.owner(head, place)) < this.#idOf(table.owner(head, other));
+  }
+
+  #isLive(head: number, place: number, now: number): boolean {
+    const owner = this.#table.owner(head, place);
+    return owner !== 0 && now - this.#table.touch(head, place) <= this.ttlMs && this.#workers.has(owner);
+  }
+
+  #isExpired(head: number, now: number): boolean {
+    for (let place = 0; place < holdersPerHead; place++) if (this.#isLive(head, place, now)) return false;
+    return true;
+  }
+
+  #livePlaces(head: number, now: number): number[] {
+    const places: number[] = [];
+    for (let place = 0; place < holdersPerHead; place++) if (this.#isLive(head, place, now)) places.push(place);
+    return places.sort((a, b) => (this.#isBefore(head, a, b) ? 1 : -1));
+  }
+
+  #liveHolders(head: number, now: number): readonly WorkerId[] {
+    return this.#livePlaces(head, now).map((place) => this.#idOf(this.#table.owner(head, place)));
+  }
+
+  #ownerOf(worker: WorkerId): number {
+    let owner = this.#owners.get(worker);
+    if (owner === undefined) {
+      owner = ++this.#ownersGiven;
+      this.#owners.set(worker, owner);
+      this.#workers.set(owner, worker);
+    }
+    return owner;
+  }
+
+  #idOf(owner: number): WorkerId {
+    return this.#workers.get(owner) as WorkerId;
+  }
+}
+
+function isLane(value: unknown): value is number {
+  return typeof value === 'number' && (value | 0) === value;
+}
+
+function isCount(value: unknown, most: number): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= most;
+}

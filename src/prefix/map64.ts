@@ -1,0 +1,223 @@
+/**
+ * A map from 64-bit keys, given as two int32 lanes, to integers ≥ 0, in typed arrays.
+ *
+ * Extendible hashing: a directory of pages, picked by the top bits of the mixed key; within a page linear probing by
+ * the low bits, at most three quarters full, deletion by shifting back. A full page is replaced by one of twice its
+ * size, and from 512 slots on by two pages, so an insert never moves more than one page and growth has no pause
+ * (LB-5). Pages shrink when they empty. O(1) per operation, 12 bytes a slot: 16 to 32 bytes an entry.
+ */
+type Page = Int32Array;
+
+// Page header, then slots of (low, high, value + 1); 0 in the last place marks a free slot.
+const countAt = 0;
+const depthAt = 1;
+const maskAt = 2;
+const headerLength = 3;
+
+const smallestPage = 8;
+const largestPage = 512;
+// Keys that agree in many mixed bits must not double the directory again and again: with fewer entries than this for
+// each place of it, the page grows instead.
+const entriesPerPlace = 32;
+const hashEnd = 4294967296;
+
+export class Map64 {
+  #directory: Page[] = [newPage(smallestPage, 0)];
+  /** Top bits of the mixed key that pick the page. */
+  #depth = 0;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The value, or -1. */
+  get(low: number, high: number): number {
+    const hash = mixLanes(low, high);
+    const page = this.#directory[(hash >>> 1) >>> (31 - this.#depth)] as Page;
+    const mask = page[maskAt] as number;
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+      const at = headerLength + slot * 3;
+      const stored = page[at + 2] as number;
+      if (stored === 0) return -1;
+      if (page[at] === low && page[at + 1] === high) return stored - 1;
+    }
+  }
+
+  /** Sets the value and returns the one before, or -1. */
+  set(low: number, high: number, value: number): number {
+    const hash = mixLanes(low, high);
+    const page = this.#directory[(hash >>> 1) >>> (31 - this.#depth)] as Page;
+    const mask = page[maskAt] as number;
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+      const at = headerLength + slot * 3;
+      const stored = page[at + 2] as number;
+      if (stored === 0) {
+        if (((page[countAt] as number) + 1) * 4 > (mask + 1) * 3) {
+          this.#grow(page, hash);
+          return this.set(low, high, value);
+        }
+        page[at] = low;
+        page[at + 1] = high;
+        page[at + 2] = value + 1;
+        page[countAt] = (page[countAt] as number) + 1;
+        this.#size++;
+        return -1;
+      }
+      if (page[at] === low && page[at + 1] === high) {
+        page[at + 2] = value + 1;
+        return stored - 1;
+      }
+    }
+  }
+
+  /** Removes the key and returns its value, or -1. */
+  delete(low: number, high: number): number {
+    const hash = mixLanes(low, high);
+    const page = this.#directory[(hash >>> 1) >>> (31 - this.#depth)] as Page;
+    const mask = page[maskAt] as number;
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+      const at = headerLength + slot * 3;
+      const stored = page[at + 2] as number;
+      if (stored === 0) return -1;
+      if (page[at] === low && page[at + 1] === high) {
+        closeGap(page, slot);
+        this.#size--;
+        const count = (page[countAt] as number) - 1;
+        page[countAt] = count;
+        if (count * 8 < mask && mask + 1 > smallestPage) this.#replace(page, hash, copyOf(page, (mask + 1) / 2));
+        return stored - 1;
+      }
+    }
+  }
+
+  /**
+   * Visits the entries of one page and drops those for which `keep` returns false. Start with cursor 0 and pass the
+   * result on until it is `Map64.end`; entries added or removed between the calls do not disturb the walk, those that
+   * stay all the while are visited exactly once. `keep` must not change this map.
+   */
+  sweep(cursor: number, keep: (value: number) => boolean): number {
+    const page = this.#directory[(cursor >>> 1) >>> (31 - this.#depth)] as Page;
+    let dropped = 0;
+    for (let at = headerLength + 2; at < page.length; at += 3) {
+      const stored = page[at] as number;
+      if (stored !== 0 && !keep(stored - 1)) {
+        page[at] = 0;
+        dropped++;
+      }
+    }
+    if (dropped > 0) {
+      const count = (page[countAt] as number) - dropped;
+      this.#size -= dropped;
+      let slots = (page[maskAt] as number) + 1;
+      while (slots > smallestPage && count * 4 < slots) slots /= 2;
+      // The probe runs are broken: the survivors are placed anew.
+      this.#replace(page, cursor, copyOf(page, slots));
+    }
+    // A page covers one aligned range of hashes, whatever the directory looks like: the walk goes by hash.
+    const range = hashEnd / 2 ** (page[depthAt] as number);
+    return (Math.floor(cursor / range) + 1) * range;
+  }
+
+  /** The cursor of a finished walk. */
+  static readonly end: number = hashEnd;
+
+  /** Bytes of the pages, for measuring. */
+  get byteLength(): number {
+    let bytes = 0;
+    for (const page of new Set(this.#directory)) bytes += page.byteLength;
+    return bytes;
+  }
+
+  #grow(page: Page, hash: number): void {
+    const slots = (page[maskAt] as number) + 1;
+    const mayDouble = this.#size >= this.#directory.length * entriesPerPlace;
+    if (slots < largestPage || (page[depthAt] === this.#depth && !mayDouble)) {
+      this.#replace(page, hash, copyOf(page, slots * 2));
+    } else this.#split(page, hash);
+  }
+
+  #split(page: Page, hash: number): void {
+    const depth = page[depthAt] as number;
+    if (depth === this.#depth) {
+      const doubled: Page[] = [];
+      for (const each of this.#directory) doubled.push(each, each);
+      this.#directory = doubled;
+      this.#depth++;
+    }
+    const slots = (page[maskAt] as number) + 1;
+    const zero = newPage(slots, depth + 1);
+    const one = newPage(slots, depth + 1);
+    for (let at = headerLength; at < page.length; at += 3) {
+      if (page[at + 2] === 0) continue;
+      const bit = (mixLanes(page[at] as number, page[at + 1] as number) >>> (31 - depth)) & 1;
+      place(bit === 0 ? zero : one, page, at);
+    }
+    const half = 1 << (this.#depth - depth - 1);
+    const first = this.#firstIndex(page, hash);
+    this.#directory.fill(zero, first, first + half);
+    this.#directory.fill(one, first + half, first + 2 * half);
+  }
+
+  #replace(page: Page, hash: number, replacement: Page): void {
+    const first = this.#firstIndex(page, hash);
+    this.#directory.fill(replacement, first, first + (1 << (this.#depth - (page[depthAt] as number))));
+  }
+
+  /** The first of the directory places that lead to the page of `hash`. */
+  #firstIndex(page: Page, hash: number): number {
+    const shared = 1 << (this.#depth - (page[depthAt] as number));
+    return ((hash >>> 1) >>> (31 - this.#depth)) & -shared;
+  }
+}
+
+/** Engines may number their blocks: the top bits pick the page, the low ones the slot, so both must depend on all. */
+function mixLanes(low: number, high: number): number {
+  const hash = Math.imul(low ^ Math.imul(high, 0x85ebca6b), 0x9e3779b1);
+  return hash ^ (hash >>> 15);
+}
+
+function newPage(slots: number, depth: number): Page {
+  const page = new Int32Array(headerLength + slots * 3);
+  page[depthAt] = depth;
+  page[maskAt] = slots - 1;
+  return page;
+}
+
+function copyOf(page: Page, slots: number): Page {
+  const copy = newPage(slots, page[depthAt] as number);
+  for (let at = headerLength; at < page.length; at += 3) {
+    if (page[at + 2] !== 0) place(copy, page, at);
+  }
+  return copy;
+}
+
+/** Puts the entry at `from` of another page, whose key is not in `page` yet. */
+function place(page: Page, source: Page, from: number): void {
+  const low = source[from] as number;
+  const high = source[from + 1] as number;
+  const mask = page[maskAt] as number;
+  let slot = mixLanes(low, high) & mask;
+  while (page[headerLength + slot * 3 + 2] !== 0) slot = (slot + 1) & mask;
+  const at = headerLength + slot * 3;
+  page[at] = low;
+  page[at + 1] = high;
+  page[at + 2] = source[from + 2] as number;
+  page[countAt] = (page[countAt] as number) + 1;
+}
+
+/** Frees a slot and moves later entries of its probe run back, so that no search stops at the gap. */
+function closeGap(page: Page, slot: number): void {
+  const mask = page[maskAt] as number;
+  let gap = slot;
+  for (let next = (slot + 1) & mask; ; next = (next + 1) & mask) {
+    const at = headerLength + next * 3;
+    if (page[at + 2] === 0) break;
+    const home = mixLanes(page[at] as number, page[at + 1] as number) & mask;
+    if (((next - home) & mask) >= ((next - gap) & mask)) {
+      page.copyWithin(headerLength + gap * 3, at, at + 3);
+      gap = next;
+    }
+  }
+  page[headerLength + gap * 3 + 2] = 0;
+}
