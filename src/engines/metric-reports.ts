@@ -139,7 +139,7 @@ class Gauges {
         values.push(value);
       }
     }
-    values.push(...mirrors.values());
+    for (const value of mirrors.values()) values.push(value);
     return values;
   }
 
@@ -149,9 +149,8 @@ class Gauges {
     return model === undefined || labels.get('model_name') === model || labels.get('model') === model;
   }
 
-  #checked(series: Series | undefined, value: number): number {
-    if (!Number.isFinite(value))
-      this.problem ??= `${series === undefined ? '' : nameOf(series)}: the sum is not finite`;
+  #checked(series: Series, value: number): number {
+    if (!Number.isFinite(value)) this.problem ??= `${nameOf(series)}: the sum is not finite`;
     return value;
   }
 }
