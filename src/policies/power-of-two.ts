@@ -1,0 +1,111 @@
+/**
+ * `power_of_two`: compares two candidates sampled without replacement, every pair equally likely (P2-2, B68), by
+ * expected wait or by requests in flight; `least_requests` compares the whole fleet by requests in flight instead. Who
+ * is left goes to the expected-wait score with its default tuning (P2-5, P2-6). O(1); `least_requests` O(n).
+ */
+import type { OptionsOf, Resolved } from '../options/spec.js';
+import { powerOfTwoTable } from '../options/table.js';
+import { resolveOptions } from '../options/validate.js';
+import { type RandomSource, randomIndex } from '../runtime/random.js';
+import type { WorkerId, WorkerSignals } from '../workers/candidate.js';
+import type { Decision, DecisionContext, Policy } from './policy.js';
+import { type RuntimeOptions, runtimeTable } from './runtime-options.js';
+import { decideByWait, describeByWait } from './scored-decision.js';
+import { type StandalonePolicy, standalone } from './standalone.js';
+
+/** Options of `power_of_two`. */
+export type PowerOfTwoOptions = OptionsOf<typeof powerOfTwoTable>;
+
+export function createPowerOfTwo({ loadMetric }: Resolved<typeof powerOfTwoTable>): Policy {
+  return {
+    name: 'power_of_two',
+    needs: { reports: true },
+    decide(_request, { workers }, ctx): Decision {
+      let compared = loadMetric === 'least_requests' ? workers : sampledPair(workers, ctx.random);
+      if (loadMetric !== 'expected_wait') compared = fewestInFlight(compared);
+      const decision = decideByWait(compared, ctx);
+      decision.note = compared;
+      return decision;
+    },
+    describe(_request, { workers }, ctx, decision) {
+      const comparison = describeByWait(decision.note as readonly WorkerSignals[], ctx);
+      if (loadMetric === 'least_requests') return comparison;
+      return { ...comparison, tieSet: possibleWinners(workers, loadMetric === 'requests', ctx) };
+    },
+  };
+}
+
+/**
+ * `power_of_two` without a router: the better of two random candidates, by `loadMetric` (P2-1 to P2-5).
+ *
+ * @throws RoutingConfigError for an unknown or invalid option
+ */
+export function powerOfTwo(options?: PowerOfTwoOptions & RuntimeOptions): StandalonePolicy {
+  const resolved = resolveOptions({ ...powerOfTwoTable, ...runtimeTable }, options);
+  return standalone(createPowerOfTwo(resolved), resolved);
+}
+
+function sampledPair(workers: readonly WorkerSignals[], random: RandomSource): readonly WorkerSignals[] {
+  if (workers.length <= 2) return workers;
+  const first = randomIndex(random, workers.length);
+  const other = randomIndex(random, workers.length - 1);
+  const second = other < first ? other : other + 1;
+  return [workers[first] as WorkerSignals, workers[second] as WorkerSignals];
+}
+
+/** All with the fewest requests in flight, each count read once (P2-5). */
+function fewestInFlight(workers: readonly WorkerSignals[]): readonly WorkerSignals[] {
+  const kept: WorkerSignals[] = [];
+  let fewest = Infinity;
+  for (let i = 0; i < workers.length; i++) {
+    const worker = workers[i] as WorkerSignals;
+    const { inFlight } = worker;
+    if (inFlight > fewest) continue;
+    if (inFlight < fewest) kept.length = 0;
+    fewest = inFlight;
+    kept.push(worker);
+  }
+  return kept;
+}
+
+/** Everybody who wins at least one pair; by requests, only those with the most need a look at the scores. O(n). */
+function possibleWinners(workers: readonly WorkerSignals[], byRequests: boolean, ctx: DecisionContext): WorkerId[] {
+  if (!byRequests) return pairWinners(workers, ctx);
+  let most = 0;
+  for (const { inFlight } of workers) if (inFlight > most) most = inFlight;
+  const busiest = workers.filter(({ inFlight }) => inFlight === most);
+  const winners = new Set(busiest.length === workers.length || busiest.length > 1 ? pairWinners(busiest, ctx) : []);
+  return workers.filter(({ id, inFlight }) => inFlight < most || winners.has(id)).map(({ id }) => id);
+}
+
+/**
+ * By expected wait. Against a worker without a report a reporting one never loses, and an idle one without a report
+ * ties with any reporting one (EW-25); among their like all win but a sole worst.
+ */
+function pairWinners(workers: readonly WorkerSignals[], ctx: DecisionContext): WorkerId[] {
+  const scores = describeByWait(workers, ctx).scores ?? [];
+  const reporting = scores.filter(({ basis }) => basis === 'report');
+  const missing = scores.filter(({ basis }) => basis !== 'report');
+  const worstScore = soleWorst(reporting.map(({ score }) => score));
+  const worstInFlight = soleWorst(missing.map(({ inFlight }) => inFlight));
+  return scores
+    .filter(({ basis, score, inFlight }) => {
+      if (scores.length === 1) return true;
+      if (basis === 'report') return missing.length > 0 || score !== worstScore;
+      return (reporting.length > 0 && inFlight === 0) || inFlight !== worstInFlight;
+    })
+    .map(({ worker }) => worker);
+}
+
+/** The highest value when exactly one has it. */
+function soleWorst(values: readonly number[]): number | undefined {
+  let worst = -Infinity;
+  let count = 0;
+  for (const value of values) {
+    if (value > worst) {
+      worst = value;
+      count = 1;
+    } else if (value === worst) count += 1;
+  }
+  return count === 1 ? worst : undefined;
+}

@@ -1,0 +1,24 @@
+/** `random`: uniform over the candidates, no state. O(1). RA-1. */
+import { resolveOptions } from '../options/validate.js';
+import { randomIndex } from '../runtime/random.js';
+import { Decision, type Policy } from './policy.js';
+import { type RuntimeOptions, runtimeTable } from './runtime-options.js';
+import { type StandalonePolicy, standalone } from './standalone.js';
+
+export function createRandom(): Policy {
+  return {
+    name: 'random',
+    needs: {},
+    decide: (_request, { workers }, ctx) => new Decision(workers[randomIndex(ctx.random, workers.length)]),
+    describe: (_request, { workers }) => ({ tieSet: workers.map(({ id }) => id) }),
+  };
+}
+
+/**
+ * `random` without a router: every candidate is equally likely (RA-1).
+ *
+ * @throws RoutingConfigError for an unknown or invalid option
+ */
+export function random(options?: RuntimeOptions): StandalonePolicy {
+  return standalone(createRandom(), resolveOptions(runtimeTable, options));
+}
