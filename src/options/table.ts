@@ -107,9 +107,9 @@ const prefixHashOwnTable = {
 } as const;
 
 /** Options of `prefix_hash`. */
-export const prefixHashTable: typeof prefixHashOwnTable & typeof keySourceTable = {
+export const prefixHashTable: typeof prefixHashOwnTable & Pick<typeof keySourceTable, 'routingKeyHeaders'> = {
   ...prefixHashOwnTable,
-  ...keySourceTable,
+  routingKeyHeaders: keySourceTable.routingKeyHeaders,
 };
 
 /** Options of `manual`. */

@@ -7,8 +7,11 @@
  * looked up, swept or not (ST-60a); sweeping only gives the memory back and stops at the first pin that is still alive.
  * At most `maxPins` are kept, least recently used out first (MA-10).
  */
+import { noEvents, type PolicyEvents } from '../policies/policy.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
+import { keyOfPin } from './pin-key.js';
+import { keyHash } from './routing-key.js';
 
 /** The workers of one key. Without a primary there is no pin. */
 export interface Pin {
@@ -31,8 +34,8 @@ export interface PinLimits {
   readonly evictionIntervalMs: number;
 }
 
-/** Told about every pin that goes by idleness or because the map is full. */
-export type PinEvicted = (pin: PinEntry, cause: 'idle' | 'capacity') => void;
+/** Why a pin went: idle too long, too many pins, or its workers left (LB-30). */
+type EvictionCause = 'idle' | 'capacity' | 'removed';
 
 interface Entry {
   readonly pinKey: string;
@@ -50,15 +53,17 @@ const entriesPerStep = 64;
 
 export class PinMap {
   #limits: PinLimits;
-  readonly #evicted: PinEvicted | undefined;
+  readonly #events: PolicyEvents;
   readonly #entries = new Map<string, Entry>();
   #oldest: Entry | undefined;
   #newest: Entry | undefined;
+  /** The pin restored last: the next one of a snapshot usually goes right behind it. */
+  #restored: Entry | undefined;
   #nextSweepAt: number;
 
-  constructor(limits: PinLimits, evicted?: PinEvicted) {
+  constructor(limits: PinLimits, events: PolicyEvents = noEvents) {
     this.#limits = limits;
-    this.#evicted = evicted;
+    this.#events = events;
     this.#nextSweepAt = limits.evictionIntervalMs;
   }
 
@@ -77,7 +82,9 @@ export class PinMap {
   put(pinKey: string, primary: WorkerId, secondary: WorkerId | undefined, now: number): void {
     const known = this.#entries.get(pinKey);
     if (known === undefined) {
-      this.#append({ pinKey, primary, secondary, lastUsedAt: now, older: undefined, newer: undefined });
+      const entry: Entry = { pinKey, primary, secondary, lastUsedAt: now, older: undefined, newer: undefined };
+      this.#entries.set(pinKey, entry);
+      this.#linkAfter(entry, this.#newest);
       this.#shrink(evictionsPerPut);
       return;
     }
@@ -86,13 +93,14 @@ export class PinMap {
     known.lastUsedAt = now;
     if (known !== this.#newest) {
       this.#unlink(known);
-      this.#link(known);
+      this.#linkAfter(known, this.#newest);
     }
   }
 
+  /** Forgets a pin whose workers are all gone. */
   delete(pinKey: string): void {
     const entry = this.#entries.get(pinKey);
-    if (entry !== undefined) this.#drop(entry);
+    if (entry !== undefined) this.#evict(entry, 'removed');
   }
 
   /** Replaces the limits and keeps the pins; `maintain` and later pins bring the map down to a lower `maxPins`. */
@@ -122,19 +130,31 @@ export class PinMap {
   }
 
   /**
-   * Adds pins of a snapshot in the order of their last use; a key that has a pin already keeps it. Times are those of
-   * this map's router and may lie before its start.
+   * Adds a pin of a snapshot at its place in the order of use; a key that has a pin keeps it, and a full map takes only
+   * what is newer than its oldest. Times are those of this map's router and may lie before its start. O(1) when pins
+   * come in the order of `entries`.
+   *
+   * @returns whether it was taken
    */
-  restore(pins: Iterable<PinEntry>): void {
-    const all = [...this.entries()];
-    for (const pin of pins) if (!this.#entries.has(pin.pinKey)) all.push(pin);
-    all.sort((a, b) => a.lastUsedAt - b.lastUsedAt);
-    this.#entries.clear();
-    this.#oldest = undefined;
-    this.#newest = undefined;
-    for (const { pinKey, primary, secondary, lastUsedAt } of all.slice(-this.#limits.maxPins)) {
-      this.#append({ pinKey, primary, secondary, lastUsedAt, older: undefined, newer: undefined });
+  restore({ pinKey, primary, secondary, lastUsedAt }: PinEntry): boolean {
+    if (this.#entries.has(pinKey)) return false;
+    const isFull = this.#entries.size >= this.#limits.maxPins;
+    if (isFull && this.#oldest !== undefined && lastUsedAt <= this.#oldest.lastUsedAt) return false;
+    let older = this.#restored;
+    if (older !== undefined && older.lastUsedAt > lastUsedAt) older = undefined;
+    for (
+      let next = older === undefined ? this.#oldest : older.newer;
+      next !== undefined && next.lastUsedAt <= lastUsedAt;
+      next = next.newer
+    ) {
+      older = next;
     }
+    const entry: Entry = { pinKey, primary, secondary, lastUsedAt, older: undefined, newer: undefined };
+    this.#entries.set(pinKey, entry);
+    this.#linkAfter(entry, older);
+    this.#restored = entry;
+    this.#shrink(1);
+    return true;
   }
 
   #isIdle(entry: Entry, now: number): boolean {
@@ -148,30 +168,25 @@ export class PinMap {
     }
   }
 
-  #evict(entry: Entry, cause: 'idle' | 'capacity'): void {
-    this.#drop(entry);
-    this.#evicted?.(entry, cause);
-  }
-
-  #drop(entry: Entry): void {
+  #evict(entry: Entry, cause: EvictionCause): void {
     this.#entries.delete(entry.pinKey);
     this.#unlink(entry);
+    this.#events.pinEvicted?.({ keyHash: keyHash(keyOfPin(entry.pinKey)), cause, remaining: this.#entries.size });
   }
 
-  #append(entry: Entry): void {
-    this.#entries.set(entry.pinKey, entry);
-    this.#link(entry);
-  }
-
-  #link(entry: Entry): void {
-    entry.older = this.#newest;
-    entry.newer = undefined;
-    if (this.#newest === undefined) this.#oldest = entry;
-    else this.#newest.newer = entry;
-    this.#newest = entry;
+  /** Puts an entry behind `older` in the order of use; at the very front when that is undefined. */
+  #linkAfter(entry: Entry, older: Entry | undefined): void {
+    const newer = older === undefined ? this.#oldest : older.newer;
+    entry.older = older;
+    entry.newer = newer;
+    if (older === undefined) this.#oldest = entry;
+    else older.newer = entry;
+    if (newer === undefined) this.#newest = entry;
+    else newer.older = entry;
   }
 
   #unlink(entry: Entry): void {
+    if (entry === this.#restored) this.#restored = entry.older;
     if (entry.older === undefined) this.#oldest = entry.newer;
     else entry.older.newer = entry.newer;
     if (entry.newer === undefined) this.#newest = entry.older;

@@ -6,6 +6,7 @@
  */
 import type { RequestView } from '../request.js';
 import { hashText } from '../runtime/mix.js';
+import { isPairAt } from '../runtime/text.js';
 
 /** Longest routing key, in bytes of UTF-8 (ST-12, ST-20). */
 export const maxRoutingKeyBytes = 128;
@@ -102,7 +103,12 @@ export function firstUsable(
 /** Whether a value may be a routing key: 1 to 128 bytes of UTF-8, spaces and tabs around it not counted (ST-20, ST-22a). */
 export function isValidRoutingKey(value: string): boolean {
   const trimmed = trimBlanks(value);
-  return trimmed !== '' && isWellFormed(trimmed) && utf8Length(trimmed) <= maxRoutingKeyBytes;
+  return trimmed !== '' && utf8Length(trimmed) <= maxRoutingKeyBytes && isWellFormed(trimmed);
+}
+
+/** Whether a header value is visible ASCII: 0x20–0x7E and tab (MA-1, CH-3). */
+export function isVisibleAscii(value: string): boolean {
+  return /^[\t\x20-\x7e]*$/.test(value);
 }
 
 /** Stands for a key in records, events and logs: 16 hex digits (OB-93). */
@@ -122,32 +128,29 @@ function isBlank(unit: number): boolean {
   return unit === 32 || unit === 9;
 }
 
-/** Bytes of the UTF-8 form; `Infinity` for text whose units alone exceed the limit, which is then not read. */
+/** Bytes of the UTF-8 form, a lone surrogate counted as the U+FFFD it becomes; too long a text is not read. */
 function utf8Length(text: string): number {
   if (text.length > maxRoutingKeyBytes) return Infinity;
-  let bytes = text.length;
+  let bytes = 0;
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
-    // Half a surrogate pair is two bytes of the pair's four; a lone one is written as U+FFFD, three bytes.
-    if (unit >= 0x80) bytes += unit < 0x800 || (isSurrogate(unit) && !isLone(text, i)) ? 1 : 2;
+    if (unit < 0x80) bytes += 1;
+    else if (unit < 0x800) bytes += 2;
+    else if (isPairAt(text, i)) {
+      bytes += 4;
+      i += 1;
+    } else bytes += 3;
   }
   return bytes;
 }
 
-/** False when a lone surrogate makes the text no UTF-8 (ST-20). Reads no further than the longest valid key. */
+/** False when a lone surrogate makes the text no UTF-8 (ST-20). */
 function isWellFormed(text: string): boolean {
-  const end = Math.min(text.length, maxRoutingKeyBytes);
-  for (let i = 0; i < end; i++) if (isSurrogate(text.charCodeAt(i)) && isLone(text, i)) return false;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0xd800 || unit > 0xdfff) continue;
+    if (!isPairAt(text, i)) return false;
+    i += 1;
+  }
   return true;
-}
-
-function isSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdfff;
-}
-
-/** Whether the surrogate at `i` has no partner. */
-function isLone(text: string, i: number): boolean {
-  const isHigh = text.charCodeAt(i) < 0xdc00;
-  const partner = text.charCodeAt(isHigh ? i + 1 : i - 1);
-  return isHigh ? !(partner >= 0xdc00 && partner <= 0xdfff) : !(partner >= 0xd800 && partner <= 0xdbff);
 }

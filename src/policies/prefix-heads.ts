@@ -1,0 +1,110 @@
+/**
+ * The heads of a request that `prefix_hash` places on the ring (PH-1..PH-4, PH-11), each with its level: the boundary in
+ * tokens, or 0 for a routing key and for the fixed-depth head.
+ *
+ * A head shorter than its budget is hashed whole (B12). Text is cut between code points, reading no further than the
+ * deepest head; token ids are hashed as little-endian 32-bit words from one buffer that is kept.
+ */
+import type { TokenIds } from '../prefix/routing-tokens.js';
+import { type RequestView, refuse } from '../request.js';
+import type { Hash64 } from '../runtime/hash.js';
+import { isPairAt } from '../runtime/text.js';
+import { headerRoutingKey, isValidRoutingKey } from '../sticky/routing-key.js';
+
+/** What of the options says where heads end. */
+export interface HeadOptions {
+  readonly prefixTokenCount: number;
+  readonly cacheBoundaries: readonly number[];
+  readonly routingKeyHeaders: readonly string[];
+}
+
+/** One head. */
+export interface PrefixHead {
+  readonly level: number;
+  readonly hash: bigint;
+}
+
+const charactersPerToken = 4;
+
+export class PrefixHeads {
+  readonly #hash: Hash64;
+  readonly #options: HeadOptions;
+  #bytes: DataView<ArrayBuffer> | undefined;
+
+  constructor(hash: Hash64, options: HeadOptions) {
+    this.#hash = hash;
+    this.#options = options;
+  }
+
+  /**
+   * The heads, deepest first, hashed one by one as they are asked for; none when the request holds nothing to hash
+   * (PH-1d).
+   *
+   * @throws TypeError on `tokens` for an id that is no 32-bit unsigned integer (LB-42)
+   */
+  *of(request: RequestView): Generator<PrefixHead> {
+    const key = this.#routingKey(request);
+    if (key !== undefined) {
+      yield { level: 0, hash: this.#hash(key) };
+      return;
+    }
+    const { routingTokens, text } = request;
+    if (routingTokens !== undefined) yield* this.#ofTokens(routingTokens);
+    else if (text !== undefined && text !== '') yield* this.#ofText(text);
+  }
+
+  #routingKey(request: RequestView): string | undefined {
+    const own = request.routingKey;
+    if (own !== undefined && isValidRoutingKey(own)) return own;
+    return headerRoutingKey(request, this.#options.routingKeyHeaders);
+  }
+
+  *#ofTokens(tokens: TokenIds): Generator<PrefixHead> {
+    const levels = this.#options.cacheBoundaries.filter((boundary) => boundary <= tokens.length);
+    const fixedDepth = Math.min(tokens.length, this.#options.prefixTokenCount);
+    const bytes = this.#littleEndian(tokens, levels.at(-1) ?? fixedDepth);
+    if (levels.length === 0) yield { level: 0, hash: this.#hash(bytes) };
+    for (const level of levels.reverse()) yield { level, hash: this.#hash(bytes.subarray(0, level * 4)) };
+  }
+
+  *#ofText(text: string): Generator<PrefixHead> {
+    const reached: { readonly level: number; readonly end: number }[] = [];
+    let end = 0;
+    let characters = 0;
+    for (const level of this.#options.cacheBoundaries) {
+      const next = advance(text, end, level * charactersPerToken - characters);
+      if (next === undefined) break;
+      end = next;
+      characters = level * charactersPerToken;
+      reached.push({ level, end });
+    }
+    if (reached.length === 0) {
+      const fixedEnd = advance(text, 0, this.#options.prefixTokenCount * charactersPerToken) ?? text.length;
+      yield { level: 0, hash: this.#hash(text.slice(0, fixedEnd)) };
+    }
+    for (const head of reached.reverse()) yield { level: head.level, hash: this.#hash(text.slice(0, head.end)) };
+  }
+
+  #littleEndian(tokens: TokenIds, count: number): Uint8Array {
+    if (this.#bytes === undefined || this.#bytes.byteLength < count * 4) {
+      this.#bytes = new DataView(new ArrayBuffer(count * 4));
+    }
+    const bytes = this.#bytes;
+    for (let i = 0; i < count; i++) {
+      const id = tokens[i] as number;
+      if (id >>> 0 !== id) throw refuse('tokens', 'integers from 0 to 4294967295', id);
+      bytes.setUint32(i * 4, id, true);
+    }
+    return new Uint8Array(bytes.buffer, 0, count * 4);
+  }
+}
+
+/** Where `count` more characters (code points) from `start` end, or undefined when the text has fewer. */
+function advance(text: string, start: number, count: number): number | undefined {
+  let end = start;
+  for (let left = count; left > 0; left--) {
+    if (end >= text.length) return undefined;
+    end += isPairAt(text, end) ? 2 : 1;
+  }
+  return end;
+}

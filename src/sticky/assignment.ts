@@ -1,0 +1,49 @@
+/**
+ * How a key without a usable pin is placed (ST-50): at random, by in-flight requests, or by active routing keys. Ties
+ * are broken at random, every tied worker with equal chance and one draw. O(1) for random, else O(n), and only when placing.
+ */
+import { type RandomSource, randomIndex } from '../runtime/random.js';
+import type { WorkerId, WorkerSignals } from '../workers/candidate.js';
+import type { CandidateSet } from '../workers/candidate-set.js';
+
+export type AssignmentMode = 'random' | 'min_load' | 'min_group' | 'delegate';
+
+/** A mode that picks by itself. */
+export type OwnAssignmentMode = Exclude<AssignmentMode, 'delegate'>;
+
+/** Picks one of the candidates; undefined only when there is none. */
+export function assign(
+  mode: OwnAssignmentMode,
+  candidates: CandidateSet,
+  random: RandomSource,
+): WorkerSignals | undefined {
+  const { workers } = candidates;
+  if (mode === 'random') return workers[randomIndex(random, workers.length)];
+  let minimum = Infinity;
+  let tied = 0;
+  let least: WorkerSignals | undefined;
+  for (const worker of workers) {
+    const size = sizeOf(mode, worker);
+    if (size === minimum) tied += 1;
+    else if (size < minimum) {
+      minimum = size;
+      tied = 1;
+      least = worker;
+    }
+  }
+  if (tied <= 1) return least;
+  let skip = randomIndex(random, tied);
+  return workers.find((worker) => sizeOf(mode, worker) === minimum && skip-- === 0);
+}
+
+/** Every worker the mode could pick. */
+export function assignable(mode: OwnAssignmentMode, candidates: CandidateSet): readonly WorkerId[] {
+  const { workers } = candidates;
+  if (mode === 'random') return workers.map((worker) => worker.id);
+  const minimum = workers.reduce((least, worker) => Math.min(least, sizeOf(mode, worker)), Infinity);
+  return workers.filter((worker) => sizeOf(mode, worker) === minimum).map((worker) => worker.id);
+}
+
+function sizeOf(mode: OwnAssignmentMode, worker: WorkerSignals): number {
+  return mode === 'min_group' ? worker.activeKeys : worker.inFlight;
+}

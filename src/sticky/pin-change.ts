@@ -1,0 +1,69 @@
+/**
+ * What one decision makes of its pin: the stored workers as they will be, worked out while deciding and written only
+ * when the decision is recorded (LB-12, ST-35a). At most two workers, the first tried first (ST-33).
+ *
+ * Workers that left the pool are dropped when their pin is next touched (LB-30); those that are merely unavailable
+ * stay (ST-62).
+ */
+import type { WorkerId, WorkerSignals } from '../workers/candidate.js';
+import type { CandidateSet } from '../workers/candidate-set.js';
+import type { Pin, PinMap } from './pins.js';
+
+export class PinChange {
+  /** Whether the key had a pin. */
+  readonly existed: boolean;
+  readonly #pinKey: string;
+  #primary: WorkerId | undefined;
+  #secondary: WorkerId | undefined;
+
+  /** @param isRegistered false for workers that left the pool */
+  constructor(pinKey: string, pin: Pin | undefined, isRegistered: (id: WorkerId) => boolean) {
+    this.#pinKey = pinKey;
+    this.existed = pin !== undefined;
+    if (pin === undefined) return;
+    const { primary, secondary } = pin;
+    const second = secondary !== undefined && isRegistered(secondary) ? secondary : undefined;
+    this.#primary = isRegistered(primary) ? primary : second;
+    this.#secondary = this.#primary === primary ? second : undefined;
+  }
+
+  /** The first stored worker that is a candidate: the pinned one (ST-34, MA-5). */
+  pinnedIn(candidates: CandidateSet): WorkerSignals | undefined {
+    const first = this.#primary === undefined ? undefined : candidates.get(this.#primary);
+    return first ?? (this.#secondary === undefined ? undefined : candidates.get(this.#secondary));
+  }
+
+  /** Whether `exclude` keeps the request from a stored worker that is available: the pin then stays put (LB-14a). */
+  bypassed(candidates: CandidateSet, available: CandidateSet): boolean {
+    if (candidates === available) return false;
+    return this.workers.some((id) => available.has(id) && !candidates.has(id));
+  }
+
+  /** The stored workers, the first tried first. */
+  get workers(): readonly WorkerId[] {
+    if (this.#primary === undefined) return [];
+    return this.#secondary === undefined ? [this.#primary] : [this.#primary, this.#secondary];
+  }
+
+  /** Puts a worker behind the stored ones and drops the first when there are two (ST-36, MA-5). */
+  append(id: WorkerId): void {
+    if (this.#primary === undefined) this.#primary = id;
+    else {
+      if (this.#secondary !== undefined) this.#primary = this.#secondary;
+      this.#secondary = id;
+    }
+  }
+
+  /** Puts a worker first and keeps the former first one second (ST-35, ST-41). */
+  promote(id: WorkerId): void {
+    if (this.#primary === id) return;
+    this.#secondary = this.#primary;
+    this.#primary = id;
+  }
+
+  /** Writes it down, as used at `now`. */
+  commit(pins: PinMap, now: number): void {
+    if (this.#primary !== undefined) pins.put(this.#pinKey, this.#primary, this.#secondary, now);
+    else if (this.existed) pins.delete(this.#pinKey);
+  }
+}
