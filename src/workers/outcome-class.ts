@@ -50,7 +50,7 @@ export function classifyOutcome(outcome: LeaseOutcome | undefined, codes: Outcom
 }
 
 function classifyStatus(status: number | undefined, codes: OutcomeCodes): OutcomeClass {
-  if (status === undefined || !(status >= 100 && status <= 599) || codes.capacity.has(status)) return 'nothing';
+  if (typeof status !== 'number' || !(status >= 100 && status <= 599) || codes.capacity.has(status)) return 'nothing';
   return codes.retryable.has(status) ? 'failure' : 'success';
 }
 
