@@ -18,7 +18,7 @@ interface Replay {
 
 function replay(config: BreakerConfig, happenings: readonly Happening[], now: number): Replay {
   const transitions: BreakerTransition[] = [];
-  let state: BreakerState = 'closed';
+  let state = 'closed' as BreakerState;
   let openedAt = 0;
   let streak: ('success' | 'failure')[] = [];
   const move = (to: BreakerState, at: number): void => {
