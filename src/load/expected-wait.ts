@@ -19,6 +19,9 @@ export interface WaitTuning {
   readonly maxWaitingRequests: number;
 }
 
+/** KV usage is cut off here, so that a full cache weighs much and not infinitely (EW-8, CF-110). */
+const maxKvUsage = 0.999;
+
 /** The tuning of every scorer but `least_load`: the defaults of its options, the waiting cap off (EW-30). */
 export const defaultTuning: WaitTuning = {
   kvPressureWeight: leastLoadTable.kvPressureWeight.default,
@@ -82,15 +85,8 @@ export function leastWait(
 ): WaitPick | undefined {
   const fleet = survey(workers, now, tuning);
   if (fleet.first === undefined) return undefined;
-  const expectedWaitSeconds = fleet.reporting > 0 ? fleet.best : undefined;
-  const ties = fleet.ties + missingTies(workers, fleet, now, tuning);
-  if (ties === 1) return { worker: fleet.first, expectedWaitSeconds };
-  let left = randomIndex(random, ties);
-  for (let i = 0; i < workers.length; i++) {
-    const worker = workers[i] as WorkerSignals;
-    if (scoreOf(worker, fleet, now, tuning) === fleet.best && left-- === 0) return { worker, expectedWaitSeconds };
-  }
-  return { worker: fleet.first, expectedWaitSeconds };
+  const worker = fleet.ties === 1 ? fleet.first : tieAt(randomIndex(random, fleet.ties), workers, fleet, now, tuning);
+  return { worker, expectedWaitSeconds: fleet.reporting > 0 ? fleet.best : undefined };
 }
 
 /**
@@ -116,16 +112,15 @@ export function compareWaits(
 /** What one look at all candidates yields. */
 interface Survey {
   /** Candidates with a fresh report that passed the cap. */
-  reporting: number;
-  /** Candidates without a fresh report. */
-  missing: number;
+  readonly reporting: number;
   /** The lowest score: of the reporting candidates, or in a dark fleet the fewest requests in flight. */
-  best: number;
-  /** How many of the candidates that define `best` have it, and the first of them. */
-  ties: number;
-  first: WorkerSignals | undefined;
+  readonly best: number;
+  /** How many candidates have exactly that score. */
+  readonly ties: number;
+  /** The only one of them when `ties` is 1; undefined when there is no candidate. */
+  readonly first: WorkerSignals | undefined;
   /** Tokens per second that a missing candidate's requests are measured by (EW-24). */
-  nominalThroughput: number;
+  readonly nominalThroughput: number;
 }
 
 function survey(workers: readonly WorkerSignals[], now: number, tuning: WaitTuning): Survey {
@@ -135,7 +130,7 @@ function survey(workers: readonly WorkerSignals[], now: number, tuning: WaitTuni
   let first: WorkerSignals | undefined;
   let throughputSum = 0;
   let throughputCount = 0;
-  let missing = 0;
+  // Of the candidates without a fresh report: the fewest in flight, how many have that, and the first of them.
   let fewest = Infinity;
   let fewestTies = 0;
   let firstFewest: WorkerSignals | undefined;
@@ -143,7 +138,6 @@ function survey(workers: readonly WorkerSignals[], now: number, tuning: WaitTuni
     const worker = workers[i] as WorkerSignals;
     const load = freshLoad(worker, now);
     if (load === undefined) {
-      missing += 1;
       const { inFlight } = worker;
       if (inFlight < fewest) {
         fewest = inFlight;
@@ -165,23 +159,34 @@ function survey(workers: readonly WorkerSignals[], now: number, tuning: WaitTuni
     }
   }
   if (reporting === 0) {
-    return { reporting, missing, best: fewest, ties: fewestTies, first: firstFewest, nominalThroughput: 0 };
+    return { reporting, best: fewest, ties: fewestTies, first: firstFewest, nominalThroughput: 0 };
   }
   // The bound keeps sums of absurd but finite throughputs finite, so that no NaN reaches a comparison (B48).
   const nominalThroughput =
     throughputCount > 0 ? Math.min(throughputSum, Number.MAX_VALUE) / throughputCount : tuning.defaultThroughput;
-  return { reporting, missing, best, ties, first, nominalThroughput };
+  // An idle newcomer ties with the best reporter; nobody without a report can beat it (EW-25).
+  if (baselineScore(fewest, best, nominalThroughput, tuning) === best) ties += fewestTies;
+  return { reporting, best, ties, first, nominalThroughput };
 }
 
-/** Candidates without a report that tie with the best reporting one: idle newcomers (EW-25). */
-function missingTies(workers: readonly WorkerSignals[], fleet: Survey, now: number, tuning: WaitTuning): number {
-  if (fleet.missing === 0 || fleet.reporting === 0) return 0;
-  let ties = 0;
-  for (let i = 0; i < workers.length; i++) {
+/** The candidate at `index` among those with the best score. */
+function tieAt(
+  index: number,
+  workers: readonly WorkerSignals[],
+  fleet: Survey,
+  now: number,
+  tuning: WaitTuning,
+): WorkerSignals {
+  let left = index;
+  let last = fleet.first as WorkerSignals;
+  for (let i = 0; i < workers.length && left >= 0; i++) {
     const worker = workers[i] as WorkerSignals;
-    if (freshLoad(worker, now) === undefined && missingScore(worker, fleet, tuning) === fleet.best) ties += 1;
+    if (scoreOf(worker, fleet, now, tuning) === fleet.best) {
+      last = worker;
+      left -= 1;
+    }
   }
-  return ties;
+  return last;
 }
 
 /** A candidate's score; undefined when the cap dropped it. */
@@ -191,42 +196,41 @@ function scoreOf(worker: WorkerSignals, fleet: Survey, now: number, tuning: Wait
   return isCapped(worker, load, tuning) ? undefined : reportScore(worker, load, tuning);
 }
 
+/** EW-23 beside reporting candidates, EW-26 in a dark fleet. */
+function missingScore({ inFlight }: WorkerSignals, fleet: Survey, tuning: WaitTuning): number {
+  return fleet.reporting === 0 ? inFlight : baselineScore(inFlight, fleet.best, fleet.nominalThroughput, tuning);
+}
+
+function baselineScore(inFlight: number, best: number, nominalThroughput: number, tuning: WaitTuning): number {
+  return best + (inFlight * tuning.meanPrefillTokens) / nominalThroughput;
+}
+
 /** EW-1, in the order of EW-2. */
 function reportScore(worker: WorkerSignals, load: LoadSummary, tuning: WaitTuning): number {
-  return queueSeconds(worker, load, tuning) + kvSeconds(load, tuning);
-}
-
-/** EW-23 beside reporting candidates, EW-26 in a dark fleet. */
-function missingScore(worker: WorkerSignals, fleet: Survey, tuning: WaitTuning): number {
-  if (fleet.reporting === 0) return worker.inFlight;
-  return fleet.best + (worker.inFlight * tuning.meanPrefillTokens) / fleet.nominalThroughput;
-}
-
-function queueSeconds(worker: WorkerSignals, load: LoadSummary, tuning: WaitTuning): number {
-  return (queuedTokensOf(load, tuning) + worker.creditTokens) / throughputOf(load, tuning);
+  const queueSeconds = (queuedTokensOf(load, tuning) + worker.creditTokens) / throughputOf(load, tuning);
+  return queueSeconds + kvSecondsOf(load, tuning);
 }
 
 /** EW-3 to EW-5: the engine's own count of waiting tokens, else an estimate from the depth. */
-function queuedTokensOf(load: LoadSummary, tuning: WaitTuning): number {
-  const { waitingTokens } = load;
+function queuedTokensOf({ waitingTokens, waitingRequests }: LoadSummary, tuning: WaitTuning): number {
   if (waitingTokens !== undefined && waitingTokens > 0) return waitingTokens;
-  return load.waitingRequests > 0 ? load.waitingRequests * tuning.meanPrefillTokens : 0;
+  return waitingRequests > 0 ? waitingRequests * tuning.meanPrefillTokens : 0;
 }
 
 /** EW-7. */
-function throughputOf(load: LoadSummary, tuning: WaitTuning): number {
-  return load.tokensPerSecond > 0 ? load.tokensPerSecond : tuning.defaultThroughput;
+function throughputOf({ tokensPerSecond }: LoadSummary, tuning: WaitTuning): number {
+  return tokensPerSecond > 0 ? tokensPerSecond : tuning.defaultThroughput;
+}
+
+function kvSecondsOf(load: LoadSummary, tuning: WaitTuning): number {
+  const usage = clampedKvUsageOf(load);
+  return (tuning.kvPressureWeight * usage) / (1 - usage);
 }
 
 /** EW-8, EW-8a: unknown pressure is no pressure. */
-function kvSeconds(load: LoadSummary, tuning: WaitTuning): number {
-  const usage = clampedKvUsage(load);
-  return usage === undefined ? 0 : (tuning.kvPressureWeight * usage) / (1 - usage);
-}
-
-function clampedKvUsage(load: LoadSummary): number | undefined {
-  const usage = load.kvCacheUsage;
-  return usage === undefined ? undefined : Math.min(0.999, Math.max(0, usage));
+function clampedKvUsageOf({ kvCacheUsage }: LoadSummary): number {
+  if (kvCacheUsage === undefined || kvCacheUsage <= 0) return 0;
+  return kvCacheUsage < maxKvUsage ? kvCacheUsage : maxKvUsage;
 }
 
 /** EW-40, EW-45: credited requests count, so a burst between two reports meets the cap too. */
@@ -236,22 +240,24 @@ function isCapped(worker: WorkerSignals, load: LoadSummary, tuning: WaitTuning):
 }
 
 function termsOf(worker: WorkerSignals, fleet: Survey, now: number, tuning: WaitTuning): ScoreTerms {
-  const { id, inFlight } = worker;
+  const { id, inFlight, creditTokens } = worker;
   const load = freshLoad(worker, now);
   if (load === undefined) {
     const basis = fleet.reporting > 0 ? 'baseline' : 'in_flight';
     return { worker: id, score: missingScore(worker, fleet, tuning), basis, inFlight };
   }
+  const queuedTokens = queuedTokensOf(load, tuning);
+  const tokensPerSecond = throughputOf(load, tuning);
   return {
     worker: id,
     score: reportScore(worker, load, tuning),
     basis: 'report',
-    queuedTokens: queuedTokensOf(load, tuning),
-    creditTokens: worker.creditTokens,
-    tokensPerSecond: throughputOf(load, tuning),
-    kvCacheUsage: clampedKvUsage(load),
-    queueSeconds: queueSeconds(worker, load, tuning),
-    kvSeconds: kvSeconds(load, tuning),
+    queuedTokens,
+    creditTokens,
+    tokensPerSecond,
+    kvCacheUsage: load.kvCacheUsage === undefined ? undefined : clampedKvUsageOf(load),
+    queueSeconds: (queuedTokens + creditTokens) / tokensPerSecond,
+    kvSeconds: kvSecondsOf(load, tuning),
     reportAgeMs: now - load.observedAt,
     inFlight,
     capped: isCapped(worker, load, tuning),
