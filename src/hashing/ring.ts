@@ -5,9 +5,9 @@
  * ordered by worker id. So the ring is a function of the set of ids alone, whatever the order of registration (B60).
  *
  * Adding hashes and sorts the 150 nodes of one worker and leaves them as a run; runs of equal size are merged as they
- * meet, so registering n workers costs O(n log n) spread over the calls. Removing marks. The next lookup merges and
- * compacts what is left to do in one linear pass (under a millisecond for a thousand workers) and then costs
- * O(log n). It walks on past ineligible workers, asking about each once (a stamp a worker, no allocation) and stops
+ * meet, so registering n workers costs O(n log n) spread over the calls. Removing forgets the id at once and leaves its
+ * nodes to be passed over until they are an eighth of the ring. The next lookup merges and compacts what is due in one
+ * pass (well under a millisecond for a thousand workers) and then costs O(log n). It walks on past ineligible workers, asking about each once (a stamp a worker, no allocation) and stops
  * when all were asked: with e eligible among n workers it passes n / e nodes on average; with none among 10 000, about
  * a million and a half at worst and a hundred thousand as a rule, which is why policies ask only when e > 0.
  */
@@ -17,6 +17,9 @@ import type { WorkerId } from '../workers/candidate.js';
 
 /** Virtual nodes of one worker (CF-110). */
 const nodesPerWorker = 150;
+
+/** Removed workers are cleared from the arrays when more than one stands there for so many live ones. */
+const livePerDead = 8;
 
 /** Virtual nodes ordered by (position, id of the owner). */
 interface Run {
@@ -79,9 +82,11 @@ export class Ring implements RingLookup {
       const slot = owners[node] as number;
       if (this.#askedBy[slot] !== stamp) {
         this.#askedBy[slot] = stamp;
-        unasked -= 1;
-        const id = this.#ids[slot] as WorkerId;
-        if (isEligible(id)) return id;
+        const id = this.#ids[slot];
+        if (id !== undefined) {
+          unasked -= 1;
+          if (isEligible(id)) return id;
+        }
       }
       node = node + 1 < size ? node + 1 : 0;
     }
@@ -104,30 +109,39 @@ export class Ring implements RingLookup {
       const run = this.#runs.pop() as Run;
       this.#merge(this.#runs.at(-1) as Run, run);
     }
-    if (this.#deadSlots.length > 0) this.#compact();
+    if (this.#deadSlots.length * livePerDead > this.#slots.size) this.#compact();
     return this.#runs[0];
   }
 
-  /** Merges `run` into `target` from the back, in place. */
+  /** Merges `run` into `target` from the back, in place; long stretches between two new nodes move as blocks. */
   #merge(target: Run, run: Run): void {
-    let from = target.size - 1;
-    let other = run.size - 1;
-    let to = from + run.size;
-    reserve(target, to + 1);
+    reserve(target, target.size + run.size);
     const { positions, owners } = target;
-    while (other >= 0) {
-      if (from >= 0 && this.#isAfter(target, from, run, other)) {
-        positions[to] = positions[from] as number;
-        owners[to] = owners[from] as number;
-        from -= 1;
-      } else {
-        positions[to] = run.positions[other] as number;
-        owners[to] = run.owners[other] as number;
-        other -= 1;
-      }
-      to -= 1;
+    let rest = target.size;
+    for (let node = run.size - 1; node >= 0; node--) {
+      const at = this.#placeFor(run, node, target, rest);
+      move(target, at, rest, at + node + 1);
+      positions[at + node] = run.positions[node] as number;
+      owners[at + node] = run.owners[node] as number;
+      rest = at;
     }
     target.size += run.size;
+  }
+
+  /** Index of the first of the `size` leading nodes of `target` that comes after `node`. Usually it is near their end. */
+  #placeFor(run: Run, node: number, target: Run, size: number): number {
+    let high = size;
+    for (let looked = 0; looked < 8; looked++) {
+      if (high === 0 || !this.#isAfter(target, high - 1, run, node)) return high;
+      high -= 1;
+    }
+    let low = 0;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#isAfter(target, middle, run, node)) high = middle;
+      else low = middle + 1;
+    }
+    return low;
   }
 
   /** Nodes of removed workers compare as the last of their position, so that they never hold back a live one. */
@@ -141,14 +155,14 @@ export class Ring implements RingLookup {
 
   #compact(): void {
     const ring = this.#runs[0] as Run;
-    const { positions, owners, size } = ring;
+    const { owners, size } = ring;
     let kept = 0;
-    for (let node = 0; node < size; node++) {
-      const slot = owners[node] as number;
-      if (this.#ids[slot] === undefined) continue;
-      positions[kept] = positions[node] as number;
-      owners[kept] = slot;
-      kept += 1;
+    let start = 0;
+    for (let node = 0; node <= size; node++) {
+      if (node < size && this.#ids[owners[node] as number] !== undefined) continue;
+      move(ring, start, node, kept);
+      kept += node - start;
+      start = node + 1;
     }
     ring.size = kept;
     for (const slot of this.#deadSlots) this.#freeSlots.push(slot);
@@ -181,6 +195,23 @@ function firstNodeAt(ring: Run, position: number): number {
     else high = middle;
   }
   return low < size ? low : 0;
+}
+
+/** Moves the nodes from `start` up to `end` so that they begin at `to`. */
+function move(run: Run, start: number, end: number, to: number): void {
+  const { positions, owners } = run;
+  const length = end - start;
+  if (length > 16) {
+    positions.copyWithin(to, start, end);
+    owners.copyWithin(to, start, end);
+    return;
+  }
+  // A call costs more than moving a few nodes; the order of moving keeps them from overwriting each other.
+  for (let i = 0; i < length; i++) {
+    const k = to < start ? i : length - 1 - i;
+    positions[to + k] = positions[start + k] as number;
+    owners[to + k] = owners[start + k] as number;
+  }
 }
 
 function reserve(run: Run, size: number): void {

@@ -13,7 +13,7 @@ import type { RequestView } from '../request.js';
 import { hashText } from '../runtime/mix.js';
 import { type AssignmentMode, assign, assignable, type OwnAssignmentMode } from '../sticky/assignment.js';
 import { PinChange } from '../sticky/pin-change.js';
-import { composePinKey, pinModel } from '../sticky/pin-key.js';
+import { PinKeyComposer, pinModel } from '../sticky/pin-key.js';
 import { PinMap } from '../sticky/pins.js';
 import {
   firstUsable,
@@ -72,6 +72,7 @@ class ManualPolicy implements Policy {
   readonly name = 'manual';
   readonly needs: PolicyNeeds = {};
   readonly #pins: PinMap;
+  readonly #pinKeys = new PinKeyComposer();
   readonly #registered = new Set<WorkerId>();
   #override: boolean;
   #mode: OwnAssignmentMode;
@@ -88,13 +89,13 @@ class ManualPolicy implements Policy {
     if (routing === undefined) {
       return new Decision(assign(this.#mode, candidates, ctx.random), 'no_routing_id');
     }
-    const change = this.#changeOf(routing, request, ctx);
-    let worker = change.pinnedIn(candidates);
+    const change = this.#changeOf(routing, request, candidates, ctx);
+    let worker = change.pinned;
     let branch = 'occupied_hit';
     if (worker === undefined) {
       branch = change.existed ? 'occupied_miss' : 'vacant';
       worker = assign(this.#mode, candidates, ctx.random);
-      if (worker !== undefined && !change.bypassed(candidates, ctx.available)) change.append(worker.id);
+      if (worker !== undefined && !change.isBypassed(candidates, ctx.available)) change.append(worker.id);
     }
     const decision = new Decision(worker, branch);
     decision.source = routing.source;
@@ -116,7 +117,7 @@ class ManualPolicy implements Policy {
     const routing = manualRoutingKey(request, this.#override);
     return {
       tieSet: decision.branch === 'occupied_hit' ? undefined : assignable(this.#mode, candidates),
-      pinned: routing === undefined ? undefined : this.#changeOf(routing, request, ctx).workers,
+      pinned: routing === undefined ? undefined : this.#changeOf(routing, request, candidates, ctx).workers,
     };
   }
 
@@ -138,12 +139,10 @@ class ManualPolicy implements Policy {
     return this.#pins.maintain(now, budget);
   }
 
-  #changeOf(routing: RoutingKey, request: RequestView, ctx: DecisionContext): PinChange {
-    const pinKey = composePinKey(pinModel(ctx.model, request.model), ctx.leg, routing.key);
-    return new PinChange(pinKey, this.#pins.find(pinKey, ctx.now), this.#isRegistered);
+  #changeOf(routing: RoutingKey, request: RequestView, candidates: CandidateSet, ctx: DecisionContext): PinChange {
+    const pinKey = this.#pinKeys.compose(pinModel(ctx.model, request.model), ctx.leg, routing.key);
+    return new PinChange(pinKey, this.#pins.find(pinKey, ctx.now), candidates, this.#registered);
   }
-
-  readonly #isRegistered = (id: WorkerId): boolean => this.#registered.has(id);
 }
 
 /** Unset: random; `delegate` has nobody to delegate to (MA-7). */

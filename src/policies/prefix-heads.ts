@@ -101,8 +101,12 @@ export class PrefixHeads {
 
 /** Where `count` more characters (code points) from `start` end, or undefined when the text has fewer. */
 function advance(text: string, start: number, count: number): number | undefined {
-  let end = start;
-  for (let left = count; left > 0; left--) {
+  // Text without surrogate pairs, which is nearly all text, is only searched for one.
+  const plain = text.slice(start, start + count);
+  const firstPair = plain.search(/[\ud800-\udbff]/);
+  if (firstPair < 0) return plain.length === count ? start + count : undefined;
+  let end = start + firstPair;
+  for (let left = count - firstPair; left > 0; left--) {
     if (end >= text.length) return undefined;
     end += isPairAt(text, end) ? 2 : 1;
   }

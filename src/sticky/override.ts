@@ -21,7 +21,7 @@ import type { WorkerId, WorkerSignals } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
 import { type AssignmentMode, assign, assignable } from './assignment.js';
 import { PinChange } from './pin-change.js';
-import { composePinKey, pinModel } from './pin-key.js';
+import { PinKeyComposer, pinModel } from './pin-key.js';
 import type { PinMap } from './pins.js';
 import { type KeyRules, keyHash, type RoutingKey, resolveRoutingKey } from './routing-key.js';
 
@@ -70,6 +70,7 @@ class RoutingKeyOverride implements OverriddenPolicy {
   readonly inner: Policy;
   readonly configure?: (options: object) => void;
   readonly #pins: PinMap;
+  readonly #pinKeys = new PinKeyComposer();
   readonly #registered: Set<WorkerId>;
   #rules: KeyRules;
   #mode: AssignmentMode;
@@ -114,15 +115,15 @@ class RoutingKeyOverride implements OverriddenPolicy {
   }
 
   #decideKeyed(routing: RoutingKey, request: RequestView, candidates: CandidateSet, ctx: DecisionContext): Decision {
-    const pinKey = pinKeyOf(routing, request, ctx);
-    const change = this.#changeOf(pinKey, ctx);
-    const pinned = change.pinnedIn(candidates);
+    const pinKey = this.#pinKeyOf(routing, request, ctx);
+    const change = this.#changeOf(pinKey, candidates, ctx);
+    const { pinned } = change;
     if (pinned !== undefined && pinned.keyInFlight(pinKey) < inFlightCap) {
       return keyed(new Decision(pinned, 'occupied_hit'), change);
     }
     const delegated = this.#mode === 'delegate' ? this.inner.decide(request, candidates, ctx) : undefined;
     const worker = this.#mode === 'delegate' ? delegated?.worker : assign(this.#mode, candidates, ctx.random);
-    if (worker !== undefined && !change.bypassed(candidates, ctx.available)) {
+    if (worker !== undefined && !change.isBypassed(candidates, ctx.available)) {
       this.#move(change, pinned, worker, pinKey);
     }
     const replacement = change.existed ? 'occupied_miss' : 'vacant';
@@ -158,12 +159,12 @@ class RoutingKeyOverride implements OverriddenPolicy {
     const ask = (asked: Decision) => this.inner.describe?.(request, candidates, ctx, asked);
     const routing = resolveRoutingKey(request, this.#rules);
     if (routing === undefined) return ask(decision) ?? {};
-    const pinKey = pinKeyOf(routing, request, ctx);
-    const change = this.#changeOf(pinKey, ctx);
+    const pinKey = this.#pinKeyOf(routing, request, ctx);
+    const change = this.#changeOf(pinKey, candidates, ctx);
     const mode = decision.branch === 'occupied_hit' ? 'delegate' : this.#mode;
     return {
       pinned: change.workers,
-      keyInFlight: change.pinnedIn(candidates)?.keyInFlight(pinKey),
+      keyInFlight: change.pinned?.keyInFlight(pinKey),
       tieSet: mode === 'delegate' ? undefined : assignable(mode, candidates),
       delegated: decision.inner && ask(decision.inner),
     };
@@ -184,19 +185,17 @@ class RoutingKeyOverride implements OverriddenPolicy {
     return (this.inner.maintain?.(now, budget) ?? false) || pinsLeft;
   }
 
-  #changeOf(pinKey: string, ctx: DecisionContext): PinChange {
-    return new PinChange(pinKey, this.#pins.find(pinKey, ctx.now), this.#isRegistered);
+  #pinKeyOf(routing: RoutingKey, request: RequestView, ctx: DecisionContext): string {
+    return this.#pinKeys.compose(pinModel(ctx.model, request.model), ctx.leg, routing.key);
   }
 
-  readonly #isRegistered = (id: WorkerId): boolean => this.#registered.has(id);
+  #changeOf(pinKey: string, candidates: CandidateSet, ctx: DecisionContext): PinChange {
+    return new PinChange(pinKey, this.#pins.find(pinKey, ctx.now), candidates, this.#registered);
+  }
 }
 
 function rulesOf(settings: OverrideSettings): KeyRules {
   return { rid: true, headers: settings.routingKeyHeaders, stripHeaders: true };
-}
-
-function pinKeyOf(routing: RoutingKey, request: RequestView, ctx: DecisionContext): string {
-  return composePinKey(pinModel(ctx.model, request.model), ctx.leg, routing.key);
 }
 
 function keyed(decision: Decision, change: PinChange | undefined): Decision {

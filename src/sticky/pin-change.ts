@@ -12,31 +12,29 @@ import type { Pin, PinMap } from './pins.js';
 export class PinChange {
   /** Whether the key had a pin. */
   readonly existed: boolean;
+  /** The first stored worker that is a candidate (ST-34, MA-5). */
+  readonly pinned: WorkerSignals | undefined;
   readonly #pinKey: string;
   #primary: WorkerId | undefined;
   #secondary: WorkerId | undefined;
 
-  /** @param isRegistered false for workers that left the pool */
-  constructor(pinKey: string, pin: Pin | undefined, isRegistered: (id: WorkerId) => boolean) {
+  /** @param registered workers of the pool; a candidate is one of them without being looked up */
+  constructor(pinKey: string, pin: Pin | undefined, candidates: CandidateSet, registered: ReadonlySet<WorkerId>) {
     this.#pinKey = pinKey;
     this.existed = pin !== undefined;
     if (pin === undefined) return;
-    const { primary, secondary } = pin;
-    const second = secondary !== undefined && isRegistered(secondary) ? secondary : undefined;
-    this.#primary = isRegistered(primary) ? primary : second;
-    this.#secondary = this.#primary === primary ? second : undefined;
-  }
-
-  /** The first stored worker that is a candidate: the pinned one (ST-34, MA-5). */
-  pinnedIn(candidates: CandidateSet): WorkerSignals | undefined {
-    const first = this.#primary === undefined ? undefined : candidates.get(this.#primary);
-    return first ?? (this.#secondary === undefined ? undefined : candidates.get(this.#secondary));
+    const first = candidates.get(pin.primary);
+    if (first !== undefined || registered.has(pin.primary)) this.append(pin.primary);
+    if (pin.secondary !== undefined) {
+      const second = candidates.get(pin.secondary);
+      if (second !== undefined || registered.has(pin.secondary)) this.append(pin.secondary);
+      this.pinned = first ?? second;
+    } else this.pinned = first;
   }
 
   /** Whether `exclude` keeps the request from a stored worker that is available: the pin then stays put (LB-14a). */
-  bypassed(candidates: CandidateSet, available: CandidateSet): boolean {
-    if (candidates === available) return false;
-    return this.workers.some((id) => available.has(id) && !candidates.has(id));
+  isBypassed(candidates: CandidateSet, available: CandidateSet): boolean {
+    return candidates !== available && this.workers.some((id) => available.has(id) && !candidates.has(id));
   }
 
   /** The stored workers, the first tried first. */

@@ -9,10 +9,31 @@ import { hashText } from '../runtime/mix.js';
 
 const longestModel = 256;
 
-/** `length:model leg:key`. An empty model counts as `unknown` (WK-12). */
+/** The key of a pin. An empty model counts as `unknown` (WK-12). */
 export function composePinKey(model: string, leg: Leg, key: string): string {
+  return scopeOf(model, leg) + key;
+}
+
+/** Composes pin keys for one pool, whose model and leg seldom change: half the cost of composing is remembered. */
+export class PinKeyComposer {
+  #model = '';
+  #leg: Leg = 'single';
+  #scope: string = scopeOf(this.#model, this.#leg);
+
+  compose(model: string, leg: Leg, key: string): string {
+    if (model !== this.#model || leg !== this.#leg) {
+      this.#model = model;
+      this.#leg = leg;
+      this.#scope = scopeOf(model, leg);
+    }
+    return this.#scope + key;
+  }
+}
+
+/** `length:model` and the leg; the length keeps any two triples apart. */
+function scopeOf(model: string, leg: Leg): string {
   const scope = model === '' ? 'unknown' : boundedModel(model);
-  return `${scope.length}:${scope}${leg}:${key}`;
+  return `${scope.length}:${scope}${leg}:`;
 }
 
 /** The routing key within a pin key. */
