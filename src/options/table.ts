@@ -2,7 +2,8 @@
  * The one table of options: names, defaults, ranges and units (spec 10). The doc comment of an entry is what editors,
  * the API reference and the option tables of the documentation show. Durations are milliseconds, ratios are 0–1.
  *
- * One constant a policy, so that a bundle which imports one policy carries that policy's options only (LB-62).
+ * One constant a policy, so that a bundle which imports one policy carries that policy's options only (LB-62); tables
+ * that are put together from others say that they may be dropped, which bundlers do not assume of a spread.
  */
 
 /** Options of `cache_aware`. */
@@ -107,22 +108,25 @@ const prefixHashOwnTable = {
 } as const;
 
 /** Options of `prefix_hash`. */
-export const prefixHashTable: typeof prefixHashOwnTable & Pick<typeof keySourceTable, 'routingKeyHeaders'> = {
-  ...prefixHashOwnTable,
-  routingKeyHeaders: keySourceTable.routingKeyHeaders,
-};
+export const prefixHashTable: typeof prefixHashOwnTable & Pick<typeof keySourceTable, 'routingKeyHeaders'> =
+  /* @__PURE__ */ (() => ({
+    ...prefixHashOwnTable,
+    routingKeyHeaders: keySourceTable.routingKeyHeaders,
+  }))();
 
 /** Options of `manual`. */
-export const manualTable: typeof pinTable & Pick<typeof keySourceTable, 'routingKeyOverride'> = {
-  ...pinTable,
-  routingKeyOverride: keySourceTable.routingKeyOverride,
-};
+export const manualTable: typeof pinTable & Pick<typeof keySourceTable, 'routingKeyOverride'> =
+  /* @__PURE__ */ (() => ({
+    ...pinTable,
+    routingKeyOverride: keySourceTable.routingKeyOverride,
+  }))();
 
 /** Options of the routing-key override when it wraps a policy that is used alone. */
-export const overrideTable: typeof pinTable & Pick<typeof keySourceTable, 'routingKeyHeaders'> = {
-  ...pinTable,
-  routingKeyHeaders: keySourceTable.routingKeyHeaders,
-};
+export const overrideTable: typeof pinTable & Pick<typeof keySourceTable, 'routingKeyHeaders'> =
+  /* @__PURE__ */ (() => ({
+    ...pinTable,
+    routingKeyHeaders: keySourceTable.routingKeyHeaders,
+  }))();
 
 /** Policies without options. */
 export const noOptionsTable = {} as const;
@@ -213,11 +217,11 @@ const routerOwnTable = {
 } as const;
 
 /** Options of a router. */
-export const routerTable: typeof routerOwnTable & typeof keySourceTable & typeof pinTable = {
+export const routerTable: typeof routerOwnTable & typeof keySourceTable & typeof pinTable = /* @__PURE__ */ (() => ({
   ...routerOwnTable,
   ...keySourceTable,
   ...pinTable,
-};
+}))();
 
 /** A worker's own overload thresholds (OV-4). */
 export const workerOverloadTable = {
