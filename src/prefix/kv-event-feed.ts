@@ -1,0 +1,243 @@
+/**
+ * Takes the event streams of the registered workers and keeps the KV-event indexes of their models (section F of spec
+ * 05). Each worker has one stream, whose order is checked here (CA-92); its events go to the index of every model it
+ * serves. Late events of a removed worker find nobody to belong to and are counted and dropped (CA-80, B83).
+ *
+ * Everything is synchronous and nothing throws for what an engine sent (B87). O(size of the batch).
+ */
+import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
+import type { WorkerId } from '../workers/candidate.js';
+import type { KvEventBatch } from './kv-event.js';
+import { KvEventIndex } from './kv-event-index.js';
+import { KvEventReader } from './kv-event-reader.js';
+import { nextSequence, type SequenceNumber } from './kv-event-stream.js';
+import type { KvPruneLimits } from './kv-prune.js';
+
+/**
+ * What became of a batch (CA-93). After `gap` the host replays from `expected`, or resets the worker and applies the
+ * batch again; nothing has changed.
+ */
+export type KvBatchResult =
+  | { readonly result: 'applied' | 'restarted' | 'stale' }
+  | { readonly result: 'gap'; readonly expected: SequenceNumber; readonly received: SequenceNumber }
+  | { readonly result: 'rejected'; readonly reason: 'unknown_worker' | 'sequence' | 'events' };
+
+/** What happened to events since the feed was made. A worker of several models counts once. */
+export interface KvEventCounts {
+  appliedBatches: number;
+  /** Of these, the engine had started again. */
+  restarts: number;
+  staleBatches: number;
+  gaps: number;
+  /** Batches without a sound sequence number or list of events. */
+  rejectedBatches: number;
+  /** Batches of workers that are not registered. */
+  unknownWorkerBatches: number;
+  /** Malformed events; the rest of their batch was applied. */
+  rejectedEvents: number;
+  /** Events of other media than the GPU. */
+  otherMediumEvents: number;
+  /** Stored blocks ignored because their parent was unknown. */
+  orphanedBlocks: number;
+}
+
+/**
+ * An engine cuts blocks of another size than was in effect, which is told once for a worker (CA-91, B86). Blocks of the
+ * size learned last are matched, others are not.
+ */
+export interface KvEventWarning {
+  readonly code: 'blockSizeMismatch';
+  readonly message: string;
+  /** Option names it concerns. */
+  readonly fields: readonly string[];
+  readonly worker: WorkerId;
+  readonly model: string;
+}
+
+/** How the index of one model is kept. */
+export interface KvIndexSettings extends KvPruneLimits {
+  /** The block size assumed as long as neither an engine nor a worker spec has told one, tokens. Absent: no assumption. */
+  readonly blockSize?: number | undefined;
+}
+
+export interface KvEventFeedOptions {
+  /** Told after the batch was applied. */
+  readonly warning?: ((warning: KvEventWarning) => void) | undefined;
+}
+
+interface FedWorker {
+  models: readonly string[];
+  /** `kv_block_size` of its spec; 0 = unset. */
+  declaredBlockSize: number;
+  last: SequenceNumber | undefined;
+  isWarned: boolean;
+}
+
+export class KvEventFeed {
+  readonly counts: Readonly<KvEventCounts>;
+  readonly #counts: KvEventCounts = {
+    appliedBatches: 0,
+    restarts: 0,
+    staleBatches: 0,
+    gaps: 0,
+    rejectedBatches: 0,
+    unknownWorkerBatches: 0,
+    rejectedEvents: 0,
+    otherMediumEvents: 0,
+    orphanedBlocks: 0,
+  };
+  readonly #workers = new Map<WorkerId, FedWorker>();
+  readonly #indexes = new Map<string, KvEventIndex>();
+  readonly #settings = new Map<string, KvIndexSettings>();
+  readonly #reader = new KvEventReader();
+  readonly #warn: ((warning: KvEventWarning) => void) | undefined;
+
+  constructor(options: KvEventFeedOptions = {}) {
+    this.counts = this.#counts;
+    this.#warn = options.warning;
+  }
+
+  /** Registers a worker, or takes up its new models; what it holds for models it keeps stays. */
+  addWorker(id: WorkerId, models: readonly string[], declaredBlockSize = 0): void {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) {
+      this.#workers.set(id, { models, declaredBlockSize, last: undefined, isWarned: false });
+      return;
+    }
+    for (const model of worker.models) if (!models.includes(model)) this.#leaveModel(id, model);
+    worker.models = models;
+    worker.declaredBlockSize = declaredBlockSize;
+  }
+
+  /** Forgets a worker and its blocks (CA-95). */
+  removeWorker(id: WorkerId): void {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return;
+    this.#workers.delete(id);
+    for (const model of worker.models) this.#leaveModel(id, model);
+  }
+
+  /** Sets how the index of a model is kept, now and whenever it is made again. */
+  configure(model: string, settings: KvIndexSettings): void {
+    this.#settings.set(model, settings);
+    const index = this.#indexes.get(model);
+    if (index !== undefined) index.limits = settings;
+  }
+
+  /** The index of a model; undefined as long as no worker of the model has stored anything. */
+  indexFor(model: string): KvEventIndex | undefined {
+    return this.#indexes.get(model);
+  }
+
+  /** The last sequence number of a worker's stream; undefined = none yet. */
+  lastSequence(id: WorkerId): SequenceNumber | undefined {
+    return this.#workers.get(id)?.last;
+  }
+
+  /** Applies one batch of a worker's stream. Never throws. */
+  applyBatch(id: WorkerId, batch: KvEventBatch, now: number): KvBatchResult {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) {
+      this.#counts.unknownWorkerBatches++;
+      return { result: 'rejected', reason: 'unknown_worker' };
+    }
+    const given = batch as Partial<KvEventBatch> | null | undefined;
+    const step = nextSequence(worker.last, given?.sequence);
+    const events: unknown = given?.events;
+    if (step.result === 'rejected' || !Array.isArray(events)) {
+      this.#counts.rejectedBatches++;
+      return { result: 'rejected', reason: step.result === 'rejected' ? 'sequence' : 'events' };
+    }
+    worker.last = step.last;
+    if (step.result === 'stale') {
+      this.#counts.staleBatches++;
+      return { result: 'stale' };
+    }
+    if (step.result === 'gap') {
+      this.#counts.gaps++;
+      return { result: 'gap', expected: step.expected as SequenceNumber, received: step.received as SequenceNumber };
+    }
+    if (step.result === 'restarted') {
+      this.#counts.restarts++;
+      for (const model of worker.models) this.#indexes.get(model)?.restarted(id);
+    }
+    this.#counts.appliedBatches++;
+    const warnings: KvEventWarning[] = [];
+    for (const event of events) this.#applyEvent(id, worker, event, now, warnings);
+    for (const warning of warnings) this.#warn?.(warning);
+    return { result: step.result === 'restarted' ? 'restarted' : 'applied' };
+  }
+
+  /**
+   * Drops a worker's blocks and starts its stream anew: the next batch sets the base whatever its number (CA-93). For a
+   * host that cannot replay after a gap, or whose subscription was lost.
+   */
+  reset(id: WorkerId): void {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return;
+    worker.last = undefined;
+    for (const model of worker.models) this.#indexes.get(model)?.restarted(id);
+  }
+
+  /** Cleans up and prunes in bounded steps; returns whether work is left (LB-5, CA-96). */
+  maintain(now: number, budget: MaintenanceBudget): boolean {
+    let isLeft = false;
+    for (const index of this.#indexes.values()) isLeft = index.maintain(now, budget) || isLeft;
+    return isLeft;
+  }
+
+  #applyEvent(id: WorkerId, worker: FedWorker, given: unknown, now: number, warnings: KvEventWarning[]): void {
+    const event = this.#reader.read(given);
+    if (event === undefined) {
+      this.#counts.rejectedEvents++;
+    } else if (event.type === 'ignored') {
+      this.#counts.otherMediumEvents++;
+    } else if (event.type === 'removed') {
+      for (const model of worker.models) this.#indexes.get(model)?.removed(id, event);
+    } else if (event.type === 'cleared') {
+      for (const model of worker.models) this.#indexes.get(model)?.cleared(id);
+    } else if (event.count > 0) {
+      let orphaned = 0;
+      for (const model of worker.models) {
+        const index = this.#indexOf(model);
+        const expected = index.blockSize ?? this.#expectedBlockSize(model);
+        if (expected !== undefined && expected !== event.blockSize && !worker.isWarned) {
+          worker.isWarned = true;
+          warnings.push(blockSizeMismatch(id, model, event.blockSize, expected));
+        }
+        orphaned = Math.max(orphaned, index.stored(id, event, now));
+      }
+      this.#counts.orphanedBlocks += orphaned;
+    }
+  }
+
+  #indexOf(model: string): KvEventIndex {
+    let index = this.#indexes.get(model);
+    if (index === undefined) {
+      index = new KvEventIndex();
+      index.limits = this.#settings.get(model) ?? {};
+      this.#indexes.set(model, index);
+    }
+    return index;
+  }
+
+  /** The size told by the first worker of the model that tells one, else the configured one (CA-91). */
+  #expectedBlockSize(model: string): number | undefined {
+    for (const worker of this.#workers.values()) {
+      if (worker.declaredBlockSize > 0 && worker.models.includes(model)) return worker.declaredBlockSize;
+    }
+    return this.#settings.get(model)?.blockSize;
+  }
+
+  /** The last worker of a model takes the index with it, and the block size it learned (CA-95). */
+  #leaveModel(id: WorkerId, model: string): void {
+    const index = this.#indexes.get(model);
+    index?.removeWorker(id);
+    if (index?.workerCount === 0) this.#indexes.delete(model);
+  }
+}
+
+function blockSizeMismatch(worker: WorkerId, model: string, blockSize: number, expected: number): KvEventWarning {
+  const message = `worker ${worker} stores KV blocks of ${blockSize} tokens where ${expected} were expected`;
+  return { code: 'blockSizeMismatch', message, fields: ['blockSize'], worker, model };
+}

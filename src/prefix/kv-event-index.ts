@@ -1,0 +1,292 @@
+/**
+ * Which worker holds which blocks of KV cache, learned from the engines' own events (section F of spec 05): one index for
+ * each model, shared by all its `cache_aware` pools.
+ *
+ * A block is its chain: the hash of everything up to its end (`BlockTable`). The workers that hold it are one shared set
+ * (`WorkerSets`). Engine names only lead from a removal or a parent to a block; each worker has its own. A worker holds a
+ * block from the event that stored it until the last of the names that lead to it is removed; when the engine gives a
+ * name to another block, the name leads there from then on and the former block stays (CA-90).
+ *
+ * Storing and removing are O(1) a block, a query O(blocks matched). Removing or clearing a worker is O(1): its slot in
+ * the sets is retired, unreadable at once, and given again only when a bounded clean-up has reached all its blocks
+ * (LB-5, CA-95). Memory: about 40 bytes a block and 25 a name. Calls cannot throw for what an engine sent.
+ */
+import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
+import { avalanche } from '../runtime/mix.js';
+import type { WorkerId } from '../workers/candidate.js';
+import { noBlock } from './block-table.js';
+import type { CheckedEvent } from './kv-event-reader.js';
+import { KvHoldings } from './kv-holdings.js';
+import { type KvMatch, KvOverlaps } from './kv-overlaps.js';
+import { expirySecond, type KvPruneLimits, pruneBlocks } from './kv-prune.js';
+import { IndexedWorker } from './kv-worker.js';
+import { badToken, copyTokens, type TokenIds } from './routing-tokens.js';
+import { TokenHash } from './token-hash.js';
+import { nobody } from './worker-sets.js';
+
+/** Pruning is checked this often (CA-96). */
+const pruneIntervalMs = 30_000;
+
+export class KvEventIndex {
+  /** Prunes what is old or too much (CA-96). May be replaced at any time. */
+  limits: KvPruneLimits = {};
+  readonly #holdings: KvHoldings = new KvHoldings();
+  readonly #workers = new Map<WorkerId, IndexedWorker>();
+  /** Clean-ups of retired slots, and a pruning under way: each is a walk in bounded pieces. */
+  readonly #work: Generator<undefined, void, undefined>[] = [];
+  readonly #chain = new TokenHash();
+  readonly #match: KvOverlaps = new KvOverlaps((slot) => this.#holdings.workerOf(slot)?.id);
+  #copy = new Uint32Array(16);
+  /** Whose block size is the effective one; it learned last (CA-91). */
+  #learner: IndexedWorker | undefined;
+  #learned = 0;
+  #lastTouch = 0;
+  #nextPruneAt: number | undefined;
+
+  /** Pairs of a worker and a block it holds. */
+  get memberships(): number {
+    return this.#holdings.memberships;
+  }
+
+  /** Blocks somebody holds; until the clean-up has come by, those of removed workers count, too. */
+  get blockCount(): number {
+    return this.#holdings.blocks.size;
+  }
+
+  /** Workers whose events it takes. */
+  get workerCount(): number {
+    return this.#workers.size;
+  }
+
+  /** Blocks one worker holds. */
+  blocksOf(worker: WorkerId): number {
+    return this.#workers.get(worker)?.blocks ?? 0;
+  }
+
+  /** The effective block size in tokens, learned from the engines (CA-91); undefined before the first stored block. */
+  get blockSize(): number | undefined {
+    return this.#learner?.blockSize;
+  }
+
+  /** Whether there is anything to find: an empty index leaves token requests to the token tree (CA-80). */
+  isEmpty(now: number): boolean {
+    return this.#holdings.memberships === 0 || this.#lastTouch < expirySecond(this.limits, now);
+  }
+
+  /**
+   * Applies a checked `stored` event.
+   *
+   * @returns the number of blocks that were ignored because the worker does not hold their parent
+   */
+  stored(id: WorkerId, event: CheckedEvent, now: number): number {
+    if (event.count === 0) return 0;
+    const { keys, tokens, blockSize } = event;
+    const worker = this.#subscribe(id);
+    this.#learn(worker, blockSize);
+    const second = Math.floor(now / 1000);
+    const expiry = expirySecond(this.limits, now);
+    const chain = this.#chain;
+    let parent = noBlock;
+    if (event.hasParent) {
+      parent = worker.names.get(event.parentLow, event.parentHigh);
+      if (parent === noBlock || this.#holdings.blocks.touch(parent) < expiry) return event.count;
+      chain.start(this.#holdings.blocks.low(parent), this.#holdings.blocks.high(parent));
+    } else startChain(chain, blockSize);
+    for (let i = 0; i < event.count; i++) {
+      chain.mix(tokens, i * blockSize, (i + 1) * blockSize);
+      chain.close();
+      const block = this.#blockFor(parent, second, expiry);
+      const isNew = this.#holdings.hold(worker, block);
+      this.#name(worker, block, isNew, keys[2 * i] as number, keys[2 * i + 1] as number);
+      parent = block;
+    }
+    this.#lastTouch = second;
+    this.#step();
+    return 0;
+  }
+
+  /** Applies a checked `removed` event. Names that lead nowhere are ignored; children stay (CA-90). */
+  removed(id: WorkerId, event: CheckedEvent): void {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return;
+    for (let i = 0; i < event.count; i++) {
+      const block = worker.names.delete(event.keys[2 * i] as number, event.keys[2 * i + 1] as number);
+      if (block !== noBlock) this.#holdings.loseName(worker, block);
+    }
+    this.#step();
+  }
+
+  /** Drops all blocks of a worker: its cache is empty. */
+  cleared(id: WorkerId): void {
+    const worker = this.#workers.get(id);
+    if (worker === undefined || worker.isClean) return;
+    this.#retire(worker);
+    this.#holdings.admit(worker);
+  }
+
+  /** Drops all blocks of a worker and what its subscription learned; its next stored block teaches anew (CA-91). */
+  restarted(id: WorkerId): void {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return;
+    this.cleared(id);
+    this.#unlearn(worker);
+  }
+
+  /** Forgets a worker. O(1); its memory is reclaimed in steps (CA-95). */
+  removeWorker(id: WorkerId): void {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return;
+    this.#workers.delete(id);
+    this.#unlearn(worker);
+    this.#retire(worker);
+  }
+
+  /**
+   * The overlap of every worker with the request (CA-82). Reads only: `touch` the match when it has led to a decision.
+   *
+   * @throws TypeError on `tokens` when a plain list holds something else than ids, as far as it is read (LB-42)
+   */
+  overlaps(tokens: TokenIds, now: number): KvMatch {
+    const match = this.#match;
+    const blockSize = this.blockSize ?? 0;
+    const requestBlocks = blockSize === 0 ? 0 : Math.floor(tokens.length / blockSize);
+    match.start(blockSize, requestBlocks);
+    if (this.#holdings.memberships > 0 && requestBlocks > 0) this.#walk(tokens, now, match);
+    return match;
+  }
+
+  /** Marks the blocks the match has read as used now, so that pruning spares them (CA-96). */
+  touch(match: KvMatch, now: number): void {
+    if (match !== this.#match) return;
+    const second = Math.floor(now / 1000);
+    const { path, pathLength } = this.#match;
+    for (let i = 0; i < pathLength; i++) {
+      const block = path[i] as number;
+      if (!this.#holdings.blocks.isDetached(block)) this.#holdings.blocks.setTouch(block, second);
+    }
+    if (pathLength > 0) this.#lastTouch = second;
+  }
+
+  /** Cleans up after removed workers and prunes every 30 s, in bounded steps; returns whether work is left (LB-5). */
+  maintain(now: number, budget: MaintenanceBudget): boolean {
+    this.#nextPruneAt ??= now + pruneIntervalMs;
+    // Pruning counts blocks, so it waits for the clean-ups.
+    if (now >= this.#nextPruneAt && this.#work.length === 0) {
+      this.#nextPruneAt = now + pruneIntervalMs;
+      this.#work.push(pruneBlocks(this.#holdings, () => this.#workers.values(), this.limits, now));
+    }
+    while (this.#work.length > 0 && !budget.spent()) this.#step();
+    return this.#work.length > 0;
+  }
+
+  /** Bytes held, for measuring. */
+  get byteLength(): number {
+    let bytes = this.#holdings.blocks.byteLength;
+    for (const worker of this.#workers.values()) bytes += worker.names.byteLength;
+    return bytes;
+  }
+
+  #walk(tokens: TokenIds, now: number, match: KvOverlaps): void {
+    const { blocks } = this.#holdings;
+    const chain = this.#chain;
+    const expiry = expirySecond(this.limits, now);
+    const { blockSize, requestBlocks } = match;
+    startChain(chain, blockSize);
+    let parent = noBlock;
+    let holders = nobody;
+    for (let i = 0; i < requestBlocks; i++) {
+      this.#mixBlock(tokens, i * blockSize, blockSize);
+      chain.close();
+      const block = i === 0 ? blocks.find(chain.low, chain.high) : blocks.findAfter(parent, chain.low, chain.high);
+      if (block === noBlock || blocks.touch(block) < expiry) {
+        match.finish(i);
+        return;
+      }
+      match.visit(block);
+      const set = blocks.holders(block);
+      if (i === 0) match.follow(this.#holdings.sets.words(set));
+      else if (set !== holders && !match.narrow(this.#holdings.sets.words(set), i)) return;
+      holders = set;
+      parent = block;
+    }
+    match.finish(requestBlocks);
+  }
+
+  #mixBlock(tokens: TokenIds, from: number, blockSize: number): void {
+    if (tokens instanceof Uint32Array) {
+      this.#chain.mix(tokens, from, from + blockSize);
+      return;
+    }
+    if (this.#copy.length < blockSize) this.#copy = new Uint32Array(blockSize);
+    const bad = copyTokens(tokens, from, from + blockSize, this.#copy);
+    if (bad >= 0) throw badToken(tokens, bad);
+    this.#chain.mix(this.#copy, 0, blockSize);
+  }
+
+  /** The block of the running chain, touched now; a new one when there is none or it has expired. */
+  #blockFor(parent: number, second: number, expiry: number): number {
+    const { blocks } = this.#holdings;
+    const { low, high } = this.#chain;
+    let block = parent === noBlock ? blocks.find(low, high) : blocks.findAfter(parent, low, high);
+    if (block !== noBlock && blocks.touch(block) < expiry) {
+      this.#holdings.detach(block);
+      block = noBlock;
+    }
+    if (block === noBlock) block = blocks.add(low, high, second);
+    else blocks.setTouch(block, second);
+    if (parent !== noBlock) blocks.setNext(parent, block);
+    return block;
+  }
+
+  #name(worker: IndexedWorker, block: number, isNew: boolean, low: number, high: number): void {
+    const former = worker.names.set(low, high, block);
+    if (former === block) return;
+    if (!isNew) worker.gainName(block);
+    if (former === noBlock) return;
+    if (this.#holdings.blocks.isDetached(former)) this.#holdings.loseName(worker, former);
+    else worker.moveName(former);
+  }
+
+  #subscribe(id: WorkerId): IndexedWorker {
+    let worker = this.#workers.get(id);
+    if (worker === undefined) {
+      worker = new IndexedWorker(id);
+      this.#holdings.admit(worker);
+      this.#workers.set(id, worker);
+    }
+    return worker;
+  }
+
+  /** Makes all the worker holds unreadable at once; a small worker is cleaned up at once, too. */
+  #retire(worker: IndexedWorker): void {
+    this.#work.push(this.#holdings.retire(worker));
+    this.#step();
+  }
+
+  /** One piece of the work at hand. Events do one, so that a host that never calls `maintain` stays bounded (B23). */
+  #step(): void {
+    const work = this.#work.at(-1);
+    if (work?.next().done === true) this.#work.pop();
+  }
+
+  #learn(worker: IndexedWorker, blockSize: number): void {
+    if (worker.blockSize !== 0) return;
+    worker.blockSize = blockSize;
+    worker.learnedAt = ++this.#learned;
+    this.#learner = worker;
+  }
+
+  #unlearn(worker: IndexedWorker): void {
+    worker.blockSize = 0;
+    if (this.#learner !== worker) return;
+    this.#learner = undefined;
+    for (const other of this.#workers.values()) {
+      if (other.blockSize !== 0 && other.learnedAt > (this.#learner?.learnedAt ?? 0)) this.#learner = other;
+    }
+  }
+}
+
+/** Blocks of different sizes never match, so the size is where a chain starts from. */
+function startChain(chain: TokenHash, blockSize: number): void {
+  chain.start(avalanche(blockSize), avalanche(~blockSize));
+}
