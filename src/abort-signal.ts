@@ -3,6 +3,8 @@
 /** What is read of an `AbortSignal`. */
 export interface AbortSignalLike {
   readonly aborted: boolean;
+  /** What `route` rejects with after an abort. */
+  readonly reason?: unknown;
   addEventListener(type: 'abort', listener: () => void): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }

@@ -157,8 +157,23 @@ export class LeaseBook {
     return lease;
   }
 
+  /**
+   * Lets go of the leases of a worker that was removed: they stay with their holders, whose late ends touch nothing
+   * here (LB-21, LB-30). O(open leases).
+   */
+  release(worker: WorkerState): void {
+    for (const lease of [...this]) if (lease.state === worker) this.#unlink(lease);
+  }
+
   /** @internal */
   close(lease: Lease, end: LeaseEnd, outcome: LeaseOutcome | undefined): void {
+    // One whose worker was removed is in no list any more.
+    if (!lease.state.removed) this.#unlink(lease);
+    lease.state.countEnd(lease.terms.pinKey);
+    this.#ended(lease, end, outcome);
+  }
+
+  #unlink(lease: Lease): void {
     const { older, newer } = lease;
     if (older === undefined) this.#oldest = newer;
     else older.newer = newer;
@@ -167,7 +182,5 @@ export class LeaseBook {
     lease.older = undefined;
     lease.newer = undefined;
     this.#size -= 1;
-    lease.state.countEnd(lease.terms.pinKey);
-    this.#ended(lease, end, outcome);
   }
 }

@@ -9,6 +9,7 @@ import { type cacheAwareTable, routerTable } from './options/table.js';
 import { resolveOptions } from './options/validate.js';
 import { nearestPolicyName, policyNames } from './policies/names.js';
 import type { Leg, Policy, PolicyName } from './policies/policy.js';
+import { clockOf, hashOf, randomOf } from './policies/runtime-options.js';
 import type { Clock } from './runtime/clock.js';
 import type { Hash64 } from './runtime/hash.js';
 import type { RandomSource } from './runtime/random.js';
@@ -45,8 +46,19 @@ export type RouterOptions = {
 
 /** How the policy of one pool is made. */
 export type PolicyPlan =
-  | { readonly name: PolicyName; readonly options: object; readonly create?: undefined }
-  | { readonly name: 'custom'; readonly options: object; readonly create: CustomPolicy };
+  | {
+      readonly name: PolicyName;
+      readonly options: object;
+      readonly create?: undefined;
+      /** A worker label asked for it, and keeps it whatever the router is reconfigured to (LM-24). */
+      readonly fromLabel?: true;
+    }
+  | {
+      readonly name: 'custom';
+      readonly options: object;
+      readonly create: CustomPolicy;
+      readonly fromLabel?: undefined;
+    };
 
 /** Checked options with the plan of every leg. */
 export interface RouterPlan {
@@ -85,7 +97,9 @@ const sharedNames = [
  */
 export function planRouter(given: RouterOptions | undefined): RouterPlan {
   const options = resolveOptions(routerTable, given);
-  checkInjected(options);
+  clockOf(options);
+  randomOf(options);
+  hashOf(options);
   const policyOptions = checkPolicyOptions(options.policyOptions);
   const shared = sharedOptions(given);
   const main = ownOptions('policy', options.policy ?? 'cache_aware');
@@ -118,7 +132,10 @@ export function planRouter(given: RouterOptions | undefined): RouterPlan {
     options,
     legs,
     policies,
-    labelled: (name) => (name === single.name ? single : named(name, policyOptions[name], `policyOptions.${name}.`)),
+    labelled: (name) => {
+      const made = name === single.name ? single : named(name, policyOptions[name], `policyOptions.${name}.`);
+      return { name, options: made.options, fromLabel: true };
+    },
     namedOptions: Object.keys(policyOptions) as PolicyName[],
     modelAliases: checkAliases(options.modelAliases),
   };
@@ -193,22 +210,6 @@ function checkLegs(options: Resolved<typeof routerTable>, policies: Readonly<Rec
       name,
       "bucket serves the prefill leg: use mode 'pd' with prefillPolicy 'bucket', or { name: 'bucket', legs: 'any' }",
     );
-  }
-}
-
-function checkInjected(options: Resolved<typeof routerTable>): void {
-  for (const name of ['clock', 'random', 'hash'] as const) {
-    const value = options[name];
-    if (value !== undefined && typeof value !== 'function') {
-      throw new RoutingConfigError(name, value, 'must be a function');
-    }
-  }
-  const { seed, random } = options;
-  if (seed !== undefined && typeof seed !== 'string' && !Number.isInteger(seed)) {
-    throw new RoutingConfigError('seed', seed, 'must be a 32-bit integer or a string');
-  }
-  if (seed !== undefined && random !== undefined) {
-    throw new RoutingConfigError('seed', seed, 'must not be given together with random');
   }
 }
 

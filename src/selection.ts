@@ -66,6 +66,8 @@ export type Exclusion =
   | { readonly by: 'exclude' }
   /** The caller's list of candidates leaves it out. */
   | { readonly by: 'candidates' }
+  /** It serves other requests of the pool: it was registered with a model and the request's is unknown (WK-13a). */
+  | { readonly by: 'scope' }
   /** No counterpart it may pair with (LM-30). */
   | { readonly by: 'pairing' };
 

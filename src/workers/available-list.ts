@@ -57,6 +57,11 @@ export class AvailableList {
     this.#stale = true;
   }
 
+  /** Takes every member out, when the list itself is given up. */
+  dissolve(): void {
+    for (const { worker } of [...this.#memberships.values()]) this.remove(worker);
+  }
+
   /** Says that a member's status, breaker, veto or report changed. */
   changed(): void {
     this.#stale = true;

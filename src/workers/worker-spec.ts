@@ -68,6 +68,8 @@ export interface CheckedWorkerSpec {
   readonly overload: Resolved<typeof workerOverloadTable>;
   readonly resilience: OptionsOf<typeof workerResilienceTable> | undefined;
   readonly bootstrapPort: number | undefined;
+  /** Equal for equal specs, the starting status aside: what reconciling compares (WK-66). */
+  readonly fingerprint: string;
 }
 
 const kinds: readonly unknown[] = ['regular', 'prefill', 'decode', 'encode'];
@@ -103,7 +105,7 @@ export function checkWorkerSpec(spec: WorkerSpec): CheckedWorkerSpec {
   if (bootstrapPort !== undefined) checkInteger('bootstrapPort', bootstrapPort, 1, 65_535);
   const labels = checkLabels(spec.labels);
   const models = checkModels(spec.models, labels);
-  return {
+  const checked = {
     id,
     url,
     kind: oneOf('kind', spec.kind, kinds) ?? 'regular',
@@ -119,6 +121,19 @@ export function checkWorkerSpec(spec: WorkerSpec): CheckedWorkerSpec {
     resilience: checkResilience(spec.resilience),
     bootstrapPort,
   };
+  return { ...checked, fingerprint: fingerprintOf(checked) };
+}
+
+function fingerprintOf(spec: Omit<CheckedWorkerSpec, 'fingerprint'>): string {
+  const sorted = (entries: Iterable<readonly [string, unknown]>): unknown =>
+    [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
+  const { status, labels, resilience, overload, ...rest } = spec;
+  return JSON.stringify([
+    rest,
+    sorted(labels),
+    sorted(Object.entries(resilience ?? {})),
+    sorted(Object.entries(overload)),
+  ]);
 }
 
 const webUrl = /^(?:https?|grpcs?):\/\/(?:\[[0-9a-fA-F:.]+\]|[^/?#:@\s[\]]+)(?:[:@/?#]|$)/;

@@ -13,6 +13,7 @@ import type { Membership } from './available-list.js';
 import { Breaker, type BreakerConfig, type BreakerState } from './breaker.js';
 import type { Candidate, WorkerId, WorkerSignals } from './candidate.js';
 import { type HealthConfig, HealthState, type WorkerStatus } from './health.js';
+import type { OutcomeCodes } from './outcome-class.js';
 import type { OverloadThresholds, OverloadVerdict } from './overload.js';
 import type { CheckedWorkerSpec, ConnectionMode, RuntimeType, WorkerKind } from './worker-spec.js';
 
@@ -55,6 +56,7 @@ export interface WorkerSettings {
   readonly breaker: BreakerConfig;
   readonly health: HealthConfig;
   readonly overload: OverloadThresholds;
+  readonly codes: OutcomeCodes;
 }
 
 export class WorkerState implements Worker, WorkerSignals {
@@ -71,6 +73,8 @@ export class WorkerState implements Worker, WorkerSignals {
   verdict: OverloadVerdict | undefined = undefined;
   selections = 0;
   revision = 0;
+  /** Warnings that are given once a worker. */
+  readonly warned: Set<string> = new Set();
   /** Set when it left the registry: late ends touch nothing but this instance (LB-21). */
   removed = false;
   /** Router time at which a draining worker is removed; `Infinity` = not draining. */

@@ -1,0 +1,164 @@
+/**
+ * The state of one router and the few primitives everything else is made of. `router.ts` is the public face; the files
+ * beside this one each do one thing to a core: fleet, reports, decide, legs, upkeep, snapshot.
+ */
+import { EventHub, type LeaseEnd, type Warning } from './events.js';
+import { type Lease, LeaseBook } from './lease.js';
+import type { LeaseOutcome } from './lease-outcome.js';
+import type { Resolved } from './options/spec.js';
+import type { cacheAwareTable } from './options/table.js';
+import { createPolicy, type PoolSurroundings, reshapePolicy } from './policies/create.js';
+import type { Leg, Policy } from './policies/policy.js';
+import { clockOf, randomOf } from './policies/runtime-options.js';
+import { pinEventsOf, policyEventsOf } from './policy-events.js';
+import type { Pool } from './pool.js';
+import { type PoolHost, PoolSet } from './pools.js';
+import { type BlockSizeMismatch, KvEventFeed } from './prefix/kv-event-feed.js';
+import type { PolicyPlan, RouterPlan } from './router-options.js';
+import { type Clock, ElapsedTime } from './runtime/clock.js';
+import type { Hash64 } from './runtime/hash.js';
+import { type RandomSource, systemRandom } from './runtime/random.js';
+import { PinMap } from './sticky/pins.js';
+import { Upkeep } from './upkeep.js';
+import type { BreakerTransition } from './workers/breaker.js';
+import type { WorkerId } from './workers/candidate.js';
+import { classifyOutcome, type RequestScope } from './workers/outcome-class.js';
+import type { Worker, WorkerState } from './workers/worker.js';
+
+/** Warnings kept for `router.warnings`; older ones go. */
+const maxWarnings = 256;
+
+export class RouterCore implements PoolHost {
+  plan: RouterPlan;
+  readonly clock: Clock;
+  readonly time: ElapsedTime;
+  readonly random: RandomSource;
+  /** Drawn from by `explain` and `rank` when `random` offers no fork (LB-12). */
+  readonly spareRandom: RandomSource = systemRandom;
+  readonly hash: Hash64;
+  readonly hub: EventHub = new EventHub();
+  readonly workers: Map<WorkerId, WorkerState> = new Map();
+  readonly pins: PinMap;
+  readonly kvEvents: KvEventFeed;
+  readonly leases: LeaseBook;
+  readonly pools: PoolSet;
+  readonly warnings: Warning[] = [];
+  readonly upkeep: Upkeep = new Upkeep(this);
+
+  constructor(plan: RouterPlan, hash: Hash64) {
+    this.plan = plan;
+    this.hash = hash;
+    this.clock = clockOf(plan.options);
+    this.time = new ElapsedTime(this.clock);
+    this.random = randomOf(plan.options);
+    this.pins = new PinMap(plan.options, pinEventsOf(this.hub));
+    this.kvEvents = new KvEventFeed({ blockSizeMismatch: (mismatch) => this.#blockSizeMismatch(mismatch) });
+    this.leases = new LeaseBook((lease, end, outcome) => this.#leaseEnded(lease, end, outcome));
+    this.pools = new PoolSet(this);
+  }
+
+  /** The start of every public call: reads the clock and does what is due. */
+  advance(): number {
+    const now = this.time.advance();
+    this.upkeep.run(now);
+    return now;
+  }
+
+  makePolicy(plan: PolicyPlan, model: string, leg: Leg): Policy {
+    this.#keepIndex(plan, model);
+    return createPolicy(plan, this.#surroundings(model, leg));
+  }
+
+  reshapePolicy(pool: Pool, plan: PolicyPlan): Policy | undefined {
+    this.#keepIndex(plan, pool.model);
+    const members = [...pool.all.members()].map((worker) => worker.id);
+    return reshapePolicy(pool.policy, pool.plan, plan, this.#surroundings(pool.model, pool.leg), members);
+  }
+
+  #surroundings(model: string, leg: Leg): PoolSurroundings {
+    return {
+      leg,
+      hash: this.hash,
+      pins: this.pins,
+      kvIndex: () => this.kvEvents.indexFor(model),
+      events: policyEventsOf(this.hub, (warning) => this.warn(warning), model, leg),
+      sticky: this.plan.options,
+    };
+  }
+
+  labelIgnored(worker: Worker, label: string, code: 'unknownPolicyLabel' | 'bucketWithoutRanges'): void {
+    const message =
+      code === 'unknownPolicyLabel'
+        ? `worker label policy=${label} names no policy; the configured one is used`
+        : `worker label policy=${label} needs ranges, which only a prefill leg has; the configured policy is used`;
+    this.warn({ code, message, fields: ['labels.policy'], worker: worker.id });
+  }
+
+  /** Warns unless the same was said before. */
+  warnOnce(warning: Warning): void {
+    const same = ({ code, model, fields }: Warning): boolean =>
+      code === warning.code && model === warning.model && fields[0] === warning.fields[0];
+    if (!this.warnings.some(same)) this.warn(warning);
+  }
+
+  warn(warning: Warning): void {
+    this.warnings.push(warning);
+    if (this.warnings.length > maxWarnings) this.warnings.shift();
+    if (this.hub.heard('warning')) this.hub.emit('warning', warning);
+  }
+
+  /** A worker's availability may have changed: every list that holds it looks again. */
+  availabilityChanged(worker: WorkerState): void {
+    for (const membership of worker.memberships) membership.list.changed();
+  }
+
+  /** Commits what a breaker's change of state means, and announces it. */
+  breakerMoved(worker: WorkerState, transitions: readonly BreakerTransition[]): void {
+    if (transitions.length === 0) return;
+    this.availabilityChanged(worker);
+    this.upkeep.workerDue(worker.breaker.halfOpenAt);
+    if (!this.hub.heard('breakerTransition')) return;
+    for (const { from, to } of transitions) this.hub.emit('breakerTransition', { worker, from, to });
+  }
+
+  /** Feeds one outcome to a worker's breaker (CB-20 to CB-32). */
+  recordOutcome(
+    worker: WorkerState,
+    outcome: LeaseOutcome | undefined,
+    scope: RequestScope | undefined,
+    epoch: number | undefined,
+  ): void {
+    const kind = classifyOutcome(outcome, worker.settings.codes);
+    if (kind === 'nothing' || (scope !== undefined && !scope.admits(worker.id, kind))) return;
+    const now = this.time.now;
+    const transitions = worker.breaker.record(kind, now, epoch);
+    this.breakerMoved(worker, transitions);
+    if (!this.hub.heard('breakerOutcome')) return;
+    const { consecutiveFailures, consecutiveSuccesses } = worker;
+    this.hub.emit('breakerOutcome', { worker, outcome: kind, consecutiveFailures, consecutiveSuccesses });
+  }
+
+  /** The KV index of a model is kept as the policy that reads it says (CA-91, CA-96). */
+  #keepIndex(plan: PolicyPlan, model: string): void {
+    if (plan.name !== 'cache_aware') return;
+    const options = plan.options as Resolved<typeof cacheAwareTable>;
+    const { kvIndexerTtlMs: ttlMs, kvIndexerMaxEntries: maxEntries, blockSize } = options;
+    this.kvEvents.configure(model, { ttlMs, maxEntries, blockSize });
+  }
+
+  #blockSizeMismatch({ worker, model, blockSize, expectedBlockSize }: BlockSizeMismatch): void {
+    const message = `worker ${worker} stores blocks of ${blockSize} tokens, ${expectedBlockSize} were expected`;
+    this.warn({ code: 'blockSizeMismatch', message, fields: ['blockSize', 'kvBlockSize'], worker, model });
+  }
+
+  #leaseEnded(lease: Lease, end: LeaseEnd, outcome: LeaseOutcome | undefined): void {
+    const worker = lease.state;
+    // Bound to the instance it counted on: whoever came after under the same id is none of its business (LB-21).
+    if (worker.removed) return;
+    const now = this.time.advance();
+    if (end !== 'expired') this.recordOutcome(worker, outcome, lease.terms.scope, lease.terms.epoch);
+    if (!this.hub.heard('leaseEnded')) return;
+    const ageMs = now - lease.terms.begunAt;
+    this.hub.emit('leaseEnded', { worker, inFlight: worker.inFlight, end, outcome, ageMs });
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * Membership: adding, replacing, removing and reconciling workers, their status, and the one removal routine that
+ * informs every holder (LB-30, WK-64). Every change is checked whole before anything of it happens.
+ */
+import type { RouterCore } from './core.js';
+import { RoutingConfigError } from './errors.js';
+import type { ReportLoss } from './events.js';
+import { refuse } from './request.js';
+import { resolveBreakerConfig } from './workers/breaker.js';
+import type { WorkerId } from './workers/candidate.js';
+import { type WorkerStatus, workerStatuses } from './workers/health.js';
+import { resolveOutcomeCodes } from './workers/outcome-class.js';
+import { resolveOverloadThresholds } from './workers/overload.js';
+import { type WorkerSettings, WorkerState } from './workers/worker.js';
+import { type CheckedWorkerSpec, checkWorkerSpec, type WorkerSpec } from './workers/worker-spec.js';
+
+/** What `reconcile` did, by id. */
+export interface ReconcileResult {
+  readonly added: readonly WorkerId[];
+  readonly replaced: readonly WorkerId[];
+  readonly removed: readonly WorkerId[];
+  readonly unchanged: number;
+}
+
+/** Registers a worker. @throws RoutingConfigError when the spec is wrong or the id is taken (WK-3) */
+export function addWorker(core: RouterCore, spec: WorkerSpec): WorkerState {
+  const checked = checkWorkerSpec(spec);
+  if (core.workers.has(checked.id)) {
+    throw new RoutingConfigError('worker.id', checked.id, 'is registered already; use replaceWorker');
+  }
+  return register(core, checked);
+}
+
+/** Registers a worker, or replaces the one under its id, which keeps its counts and its breaker (WK-3). */
+export function replaceWorker(core: RouterCore, spec: WorkerSpec): WorkerState {
+  const checked = checkWorkerSpec(spec);
+  const worker = core.workers.get(checked.id);
+  if (worker === undefined) return register(core, checked);
+  replace(core, worker, checked, spec.status);
+  return worker;
+}
+
+/** Takes a worker out. Its running leases stay with the host and touch nothing any more (LB-21). */
+export function removeWorker(core: RouterCore, id: WorkerId): boolean {
+  const worker = core.workers.get(id);
+  if (worker === undefined) return false;
+  const { now } = core.time;
+  loseReport(core, worker, 'removed');
+  core.pools.remove(worker, now);
+  core.kvEvents.removeWorker(id);
+  core.leases.release(worker);
+  worker.removed = true;
+  worker.removeAt = Infinity;
+  core.workers.delete(id);
+  if (core.hub.heard('workerRemoved')) core.hub.emit('workerRemoved', { worker });
+  return true;
+}
+
+/** Makes the fleet equal to the list: additions, replacements and removals by id; unchanged workers are left alone (WK-66). */
+export function reconcile(core: RouterCore, specs: readonly WorkerSpec[]): ReconcileResult {
+  if (!Array.isArray(specs)) throw new RoutingConfigError('workers', specs, 'must be an array of worker specs');
+  const wanted = new Map<WorkerId, CheckedWorkerSpec>();
+  for (const spec of specs) {
+    const checked = checkWorkerSpec(spec);
+    if (wanted.has(checked.id)) throw new RoutingConfigError('worker.id', checked.id, 'appears twice in the list');
+    wanted.set(checked.id, checked);
+  }
+  const removed = [...core.workers.keys()].filter((id) => !wanted.has(id));
+  for (const id of removed) removeWorker(core, id);
+  const added: WorkerId[] = [];
+  const replaced: WorkerId[] = [];
+  for (const [id, checked] of wanted) {
+    const worker = core.workers.get(id);
+    if (worker === undefined) {
+      register(core, checked);
+      added.push(id);
+    } else if (worker.spec.fingerprint !== checked.fingerprint) {
+      replace(core, worker, checked, undefined);
+      replaced.push(id);
+    }
+  }
+  return { added, replaced, removed, unchanged: wanted.size - added.length - replaced.length };
+}
+
+/** Sets a worker's status (WK-18). `draining` starts the settle time after which it is removed (WK-19). */
+export function setStatus(core: RouterCore, id: WorkerId, status: WorkerStatus): boolean {
+  if (!workerStatuses.includes(status)) throw refuse('status', `one of ${workerStatuses.join(', ')}`, status);
+  const worker = core.workers.get(id);
+  if (worker === undefined) return false;
+  const from = worker.status;
+  if (worker.health.setStatus(status)) statusChanged(core, worker, from);
+  return true;
+}
+
+/** Applies one health probe by the table of WK-19; false when the worker is unknown. */
+export function recordProbe(core: RouterCore, id: WorkerId, ok: boolean): boolean {
+  const worker = core.workers.get(id);
+  if (worker === undefined) return false;
+  const from = worker.status;
+  if (worker.health.recordProbe(ok) !== undefined) statusChanged(core, worker, from);
+  return true;
+}
+
+/** Forgets a worker's report and the veto that rests on it; credit stays (LR-30, OV-9). */
+export function loseReport(core: RouterCore, worker: WorkerState, reason: ReportLoss): void {
+  if (worker.load === undefined) return;
+  const wasVetoed = worker.verdict !== undefined;
+  worker.load = undefined;
+  worker.verdict = undefined;
+  if (wasVetoed) core.availabilityChanged(worker);
+  if (core.hub.heard('reportLost')) core.hub.emit('reportLost', { worker, reason });
+  if (wasVetoed && core.hub.heard('overloadChanged')) core.hub.emit('overloadChanged', { worker, overload: undefined });
+}
+
+/** What the router's options and the worker's own blocks make together (OV-4, CB-40). */
+export function settingsOf(core: RouterCore, spec: CheckedWorkerSpec): WorkerSettings {
+  const { options } = core.plan;
+  return {
+    breaker: resolveBreakerConfig(options, spec.resilience),
+    health: options.health,
+    // Workers of external providers never get the router's thresholds (OV-4).
+    overload: resolveOverloadThresholds(spec.runtime === 'external' ? undefined : options, spec.overload),
+    codes: resolveOutcomeCodes(spec.resilience),
+  };
+}
+
+function register(core: RouterCore, spec: CheckedWorkerSpec): WorkerState {
+  const worker = new WorkerState(spec, settingsOf(core, spec), core.time);
+  core.workers.set(worker.id, worker);
+  core.pools.add(worker, core.time.now);
+  core.kvEvents.addWorker(worker.id, spec.models, spec.kvBlockSize);
+  if (core.hub.heard('workerAdded')) core.hub.emit('workerAdded', { worker });
+  if (spec.status === 'draining') startDraining(core, worker);
+  return worker;
+}
+
+function replace(
+  core: RouterCore,
+  worker: WorkerState,
+  spec: CheckedWorkerSpec,
+  status: WorkerStatus | undefined,
+): void {
+  const { now } = core.time;
+  loseReport(core, worker, 'replaced');
+  const isMoved = worker.spec.kind !== spec.kind || worker.spec.models.join('\n') !== spec.models.join('\n');
+  // The worker keeps its place in pools it stays in (WK-23); a replacement is no removal (LM-25).
+  if (isMoved) core.pools.move(worker, spec, now);
+  else worker.spec = spec;
+  core.pools.pairingChanged();
+  worker.settings = settingsOf(core, spec);
+  worker.revision += 1;
+  core.breakerMoved(worker, worker.breaker.configure(worker.settings.breaker, now));
+  core.kvEvents.addWorker(worker.id, spec.models, spec.kvBlockSize);
+  core.availabilityChanged(worker);
+  if (core.hub.heard('workerReplaced')) core.hub.emit('workerReplaced', { worker, revision: worker.revision });
+  if (status !== undefined) setStatus(core, worker.id, status);
+}
+
+function statusChanged(core: RouterCore, worker: WorkerState, from: WorkerStatus): void {
+  const { status } = worker;
+  worker.removeAt = Infinity;
+  core.availabilityChanged(worker);
+  if (from === 'ready') loseReport(core, worker, 'not_ready');
+  if (core.hub.heard('workerStatus')) core.hub.emit('workerStatus', { worker, from, to: status });
+  // A listener may have set another status by now: then that call has seen to it.
+  if (status === 'draining' && worker.status === 'draining') startDraining(core, worker);
+}
+
+function startDraining(core: RouterCore, worker: WorkerState): void {
+  const { drainSettleMs } = core.plan.options;
+  if (drainSettleMs === 0) {
+    removeWorker(core, worker.id);
+    return;
+  }
+  worker.removeAt = core.time.now + drainSettleMs;
+  core.upkeep.workerDue(worker.removeAt);
+}

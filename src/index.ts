@@ -1,0 +1,135 @@
+/**
+ * `kvroute` decides which LLM inference worker serves each request. It does no I/O: the host supplies transport, polling
+ * and metrics. Start with `createRouter`; the ten policies also work by themselves, on plain literals.
+ *
+ * @packageDocumentation
+ */
+
+export type { AbortSignalLike } from './abort-signal.js';
+export type { CandidateFilter } from './decide.js';
+// Errors
+export { KvRouteError, RoutingConfigError, SnapshotError } from './errors.js';
+// Events
+export type {
+  LeaseEnd,
+  Placement,
+  ReportLoss,
+  RouterEventName,
+  RouterEvents,
+  RouterListener,
+  Warning,
+  WarningCode,
+} from './events.js';
+export type { ReconcileResult } from './fleet.js';
+export type { HeadersLike, RequestHeaders } from './headers.js';
+// Leases
+export type { Lease, LeaseTerms } from './lease.js';
+export type { LeaseOutcome } from './lease-outcome.js';
+export type { LegOptions, LegsSelection, SelectedLegs } from './legs.js';
+export type { LoadSummary } from './load/load-summary.js';
+export type {
+  DisaggregationLoad,
+  LoadReport,
+  RankedLoadReport,
+  RankLoad,
+  ReportStamp,
+  SingleLoadReport,
+} from './load/report.js';
+export { fromFlags } from './migrate/from-flags.js';
+export type {
+  BucketOptions,
+  CacheAwareOptions,
+  ConsistentHashingOptions,
+  LeastLoadOptions,
+  ManualOptions,
+  PolicyOptionsByName,
+  PowerOfTwoOptions,
+  PrefixHashOptions,
+} from './options/policy-options.js';
+export { bucket } from './policies/bucket.js';
+export { bucketRecompute } from './policies/bucket-boundaries.js';
+export type { StandaloneCacheAware } from './policies/cache-aware.js';
+// The ten policies, each usable by itself
+export { cacheAware } from './policies/cache-aware.js';
+export { consistentHashing } from './policies/consistent-hashing.js';
+export type { GateTerms, PolicyExplanation, ScoreTerms } from './policies/explanation.js';
+export type { HashingRuntimeOptions } from './policies/hashing-runtime.js';
+export { leastLoad } from './policies/least-load.js';
+export { manual } from './policies/manual.js';
+export { passthrough } from './policies/passthrough.js';
+export type {
+  DecisionContext,
+  LearnedPlacement,
+  Leg,
+  MaintenanceBudget,
+  NoneReason,
+  Policy,
+  PolicyEvents,
+  PolicyName,
+  PolicyNeeds,
+  PolicyWarning,
+  RingLookup,
+} from './policies/policy.js';
+// Writing a policy of your own
+export { Decision } from './policies/policy.js';
+export { powerOfTwo } from './policies/power-of-two.js';
+export { prefixHash, prefixHeads } from './policies/prefix-hash.js';
+export type { HeadOptions, PrefixHead } from './policies/prefix-heads.js';
+export { random } from './policies/random.js';
+export { roundRobin } from './policies/round-robin.js';
+export type { RuntimeOptions } from './policies/runtime-options.js';
+export type { StandalonePolicy, StandaloneSelected, StandaloneSelection } from './policies/standalone.js';
+export { standalone } from './policies/standalone.js';
+export { stickySessions } from './policies/sticky-sessions.js';
+export { HashIndex } from './prefix/hash-index.js';
+export type { BlockHash, KvBlock, KvEvent, KvEventBatch } from './prefix/kv-event.js';
+export type { BlockSizeMismatch, KvBatchResult, KvEventCounts, KvIndexSettings } from './prefix/kv-event-feed.js';
+export { KvEventFeed } from './prefix/kv-event-feed.js';
+export { KvEventIndex } from './prefix/kv-event-index.js';
+export { nextSequence } from './prefix/kv-event-stream.js';
+export type { CacheNamespace } from './prefix/namespace.js';
+export type { PrefixTree, RestoreResult, TreeMatch, TreePiece, TreePlacement } from './prefix/prefix-tree.js';
+export type { TokenIds } from './prefix/routing-tokens.js';
+export { parseRoutingTokens } from './prefix/routing-tokens.js';
+// Parts that stand by themselves
+export { StringTree } from './prefix/string-tree.js';
+export { TokenTree } from './prefix/token-tree.js';
+export type { ReportEntry, ReportTick } from './reports.js';
+// Requests and their results
+export type { RequestView, RouteRequest } from './request.js';
+export type { AttemptContext, RouteAttempt, RouteOptions, RouteResult } from './route.js';
+export type { Acquired, ElsewhereOptions, KvEventPort, LeaseView, PoolView, WorkerFilter } from './router.js';
+// The router
+export { createRouter, Router } from './router.js';
+export type { CustomPolicy, PolicyConfig, RouterOptions } from './router-options.js';
+// What is injected
+export type { Clock } from './runtime/clock.js';
+export type { Hash64 } from './runtime/hash.js';
+export { loadHash } from './runtime/hash.js';
+export type { RandomSource } from './runtime/random.js';
+export { seededRandom } from './runtime/random.js';
+export type { BeginOptions, Selected, SelectedBeginOptions, Selection } from './select.js';
+export type {
+  DecisionRecord,
+  Exclusion,
+  Explanation,
+  NotSelected,
+  SelectionCode,
+  SelectionReason,
+  WorkerStanding,
+} from './selection.js';
+export type { RestoreReport, Snapshot, SnapshotPiece } from './snapshot.js';
+export { isValidRoutingKey, ridKey } from './sticky/routing-key.js';
+export { AdmissionWindow, admissionLimit } from './workers/admission.js';
+export type { BreakerState } from './workers/breaker.js';
+export { Breaker } from './workers/breaker.js';
+export type { Candidate, WorkerId, WorkerSignals } from './workers/candidate.js';
+export { CandidateSet } from './workers/candidate-set.js';
+export { eligibleEndpoints, neverQualified, observeServing, qualify } from './workers/endpoints.js';
+export type { WorkerStatus } from './workers/health.js';
+export { classifyOutcome, RequestScope, resolveOutcomeCodes } from './workers/outcome-class.js';
+export type { OverloadThresholds, OverloadVerdict } from './workers/overload.js';
+export { emptySelection, overloadVerdict, resolveOverloadThresholds } from './workers/overload.js';
+// Workers and their signals
+export type { Worker } from './workers/worker.js';
+export type { ConnectionMode, RuntimeType, WorkerKind, WorkerSpec } from './workers/worker-spec.js';

@@ -1,0 +1,108 @@
+/** Replacing the options at run time (LB-35), and the warnings about options that have no effect (LB-41). */
+import type { RouterCore } from './core.js';
+import { RoutingConfigError } from './errors.js';
+import type { Warning } from './events.js';
+import { settingsOf } from './fleet.js';
+import { cacheAwareTable } from './options/table.js';
+import type { Pool } from './pool.js';
+import { planRouter, type RouterOptions, type RouterPlan } from './router-options.js';
+
+/** What a running router is made of and cannot change. */
+const fixed = ['mode', 'clock', 'random', 'seed', 'hash'] as const;
+
+/** @throws RoutingConfigError; nothing changed then */
+export function reconfigure(core: RouterCore, options: RouterOptions): void {
+  const given = { ...options } as Record<string, unknown>;
+  for (const name of fixed) {
+    const running = core.plan.options[name];
+    if (given[name] !== undefined && given[name] !== running) {
+      throw new RoutingConfigError(name, given[name], 'cannot change at run time');
+    }
+    if (running !== undefined) given[name] = running;
+  }
+  const plan = planRouter(given as RouterOptions);
+  const { now } = core.time;
+  core.plan = plan;
+  core.pins.configure(plan.options, now);
+  core.pools.reconfigure(now);
+  for (const worker of core.workers.values()) {
+    worker.settings = settingsOf(core, worker.spec);
+    worker.health.configure(worker.settings.health);
+    core.breakerMoved(worker, worker.breaker.configure(worker.settings.breaker, now));
+    core.availabilityChanged(worker);
+  }
+  warnAboutOptions(core);
+}
+
+/** Tells about options that cannot have an effect, as far as the options alone show it. */
+export function warnAboutOptions(core: RouterCore): void {
+  for (const warning of optionWarnings(core.plan)) core.warn(warning);
+}
+
+function* optionWarnings({ options, policies, legs }: RouterPlan): IterableIterator<Warning> {
+  const running = new Set(legs.map((leg) => policies[leg]));
+  for (const { name, options: own } of running) {
+    const { cacheThreshold, cacheIndex, cacheBoundaries } = own as {
+      readonly cacheThreshold?: number;
+      readonly cacheIndex?: string;
+      readonly cacheBoundaries?: readonly number[];
+    };
+    if (cacheThreshold === 1) {
+      yield noEffect(`${name} never finds enough of a prefix at cacheThreshold 1`, 'cacheThreshold');
+    }
+    if (cacheIndex === 'tree' && cacheBoundaries !== undefined && cacheBoundaries.length > 0) {
+      yield noEffect("cacheBoundaries are read with cacheIndex 'hash' only", 'cacheBoundaries', 'cacheIndex');
+    }
+  }
+  const { loadReportMaxAgeMs: maxAge, loadMonitorIntervalMs: interval } = options;
+  if (maxAge !== undefined && maxAge < interval) {
+    yield {
+      code: 'reportMaxAgeBelowInterval',
+      message: `reports age out after ${maxAge} ms, before the next one comes after ${interval} ms`,
+      fields: ['loadReportMaxAgeMs', 'loadMonitorIntervalMs'],
+    };
+  }
+}
+
+/**
+ * Tells what a fleet makes of the options, once for each finding: a pool too small for what its policy is meant to do,
+ * and options by policy name that no pool has a use for (LM-16, LB-41).
+ */
+export function warnAboutFleet(core: RouterCore, pool: Pool): void {
+  const { model } = pool;
+  const { name, options } = pool.plan;
+  if (pool.all.size < 2 && name === 'power_of_two') {
+    core.warnOnce({
+      code: 'tooFewWorkers',
+      message: 'power_of_two has fewer than two workers',
+      fields: ['policy'],
+      model,
+    });
+  }
+  if (pool.all.size < 2 && name === 'cache_aware' && asksForSpill(options)) {
+    const message = 'a single worker is never busier than the mean of its fleet';
+    core.warnOnce({ code: 'balanceThresholdUnreachable', message, fields: ['balanceAbsThreshold'], model });
+  }
+  if (core.plan.namedOptions.length === 0) return;
+  const used = new Set([...core.pools].map((any) => any.plan.name));
+  for (const named of core.plan.namedOptions) {
+    if (used.has(named)) continue;
+    core.warnOnce({
+      code: 'unusedPolicyOptions',
+      message: `no pool runs ${named}`,
+      fields: [`policyOptions.${named}`],
+    });
+  }
+}
+
+/** The default thresholds are nobody's mistake: only values that were chosen are worth a warning. */
+function asksForSpill(options: object): boolean {
+  return (
+    (options as { readonly balanceAbsThreshold?: number }).balanceAbsThreshold !==
+    cacheAwareTable.balanceAbsThreshold.default
+  );
+}
+
+function noEffect(message: string, ...fields: string[]): Warning {
+  return { code: 'optionWithoutEffect', message, fields };
+}

@@ -1,0 +1,138 @@
+/**
+ * Load reports as the host hands them over (LR-20 to LR-32). One call is one tick: verdicts, reports and the reset of
+ * credit take effect together, and only then is anybody told (LR-22, EW-14).
+ */
+import type { RouterCore } from './core.js';
+import { loseReport } from './fleet.js';
+import { type LoadSummary, summarizeReport } from './load/load-summary.js';
+import type { LoadReport } from './load/report.js';
+import { refuse } from './request.js';
+import type { WorkerId } from './workers/candidate.js';
+import { type OverloadVerdict, overloadVerdict } from './workers/overload.js';
+import type { WorkerState } from './workers/worker.js';
+
+/** What one tick did. */
+export interface ReportTick {
+  /** Reports applied. */
+  readonly applied: number;
+  /** Workers whose poll failed (`null`) or whose report was refused; they have no report now. */
+  readonly lost: number;
+  /** Of the lost ones, reports that were refused: no ranks, or a number that is not finite (LR-11a). */
+  readonly invalid: number;
+  /** Entries of unknown workers and of workers that are not ready (LR-27). */
+  readonly ignored: number;
+}
+
+/** A worker's report, or null for a failed poll. */
+export type ReportEntry = readonly [worker: WorkerId, report: LoadReport | null];
+
+/** @throws TypeError when `batch` is no list of pairs; nothing was applied then */
+export function applyReports(core: RouterCore, batch: Iterable<ReportEntry>): ReportTick {
+  const entries = checkBatch(batch);
+  const applied: [WorkerState, OverloadVerdict | undefined][] = [];
+  const lost: [WorkerState, 'failed_poll' | 'invalid'][] = [];
+  let ignored = 0;
+  for (const [id, report] of entries) {
+    const worker = core.workers.get(id);
+    if (worker === undefined || worker.status !== 'ready') {
+      ignored += 1;
+      continue;
+    }
+    const summary = report === null ? 'failed_poll' : summarize(core, report);
+    if (typeof summary === 'string') {
+      lost.push([worker, summary === 'failed_poll' ? 'failed_poll' : 'invalid']);
+      continue;
+    }
+    const before = worker.vetoAt(core.time.now);
+    take(core, worker, summary);
+    applied.push([worker, before]);
+  }
+  // Everything is committed: now tell. A listener may remove workers; each step looks again.
+  for (const [worker, reason] of lost) {
+    if (reason === 'invalid') warnOnce(core, worker, 'invalidReport', 'sent a report that cannot be read');
+    loseReport(core, worker, reason);
+  }
+  for (const [worker, before] of applied) announce(core, worker, before);
+  return {
+    applied: applied.length,
+    lost: lost.length,
+    invalid: lost.filter(([, why]) => why === 'invalid').length,
+    ignored,
+  };
+}
+
+/** Reports that aged out since they were last looked at: forgets them and tells (LR-30). O(workers). */
+export function dropAgedReports(core: RouterCore, now: number): void {
+  for (const worker of [...core.workers.values()]) {
+    if (worker.load !== undefined && !worker.hasFreshLoad(now)) loseReport(core, worker, 'aged_out');
+  }
+}
+
+/** The age at which reports stop counting (CF-106). */
+export function reportMaxAgeMs(core: RouterCore): number {
+  const { loadReportMaxAgeMs, loadMonitorIntervalMs } = core.plan.options;
+  return loadReportMaxAgeMs ?? 3 * loadMonitorIntervalMs;
+}
+
+function checkBatch(batch: Iterable<ReportEntry>): readonly ReportEntry[] {
+  const entries = typeof batch?.[Symbol.iterator] === 'function' ? [...batch] : undefined;
+  if (entries === undefined) throw refuse('reports', 'a list of [worker, report] pairs', batch);
+  for (const entry of entries as readonly unknown[]) {
+    if (!Array.isArray(entry) || typeof entry[0] !== 'string') throw refuse('reports', '[worker, report] pairs', entry);
+  }
+  return entries;
+}
+
+function summarize(core: RouterCore, report: LoadReport): ReturnType<typeof summarizeReport> {
+  const { now } = core.time;
+  const reading = (report as { readonly observedAt?: unknown } | undefined)?.observedAt;
+  if (reading !== undefined && (typeof reading !== 'number' || !Number.isFinite(reading))) return 'invalid';
+  const observedAt = reading === undefined ? now : now - core.time.ageOfReading(reading);
+  return summarizeReport(report, observedAt, observedAt + reportMaxAgeMs(core));
+}
+
+/** The report, the verdict on it and the reset of credit: one step (EW-14). */
+function take(core: RouterCore, worker: WorkerState, summary: LoadSummary): void {
+  const hadVerdict = worker.verdict !== undefined;
+  worker.load = summary;
+  worker.creditTokens = 0;
+  worker.creditRequests = 0;
+  worker.verdict = overloadVerdict(summary, worker.settings.overload);
+  if (hadVerdict || worker.verdict !== undefined) core.availabilityChanged(worker);
+}
+
+function announce(core: RouterCore, worker: WorkerState, before: OverloadVerdict | undefined): void {
+  const { load, verdict } = worker;
+  if (load === undefined || worker.removed) return;
+  if (core.hub.heard('reportApplied')) core.hub.emit('reportApplied', { worker, report: load.report });
+  if (verdict?.signal !== before?.signal && core.hub.heard('overloadChanged')) {
+    core.hub.emit('overloadChanged', { worker, overload: verdict });
+  }
+  if (load.kvCacheUsage === undefined) warnOnce(core, worker, 'kvUsageMissing', 'reports no KV-cache usage');
+  const cap = waitingCapOf(core, worker);
+  if (cap !== undefined && load.maxRunningRequests !== undefined && cap >= load.maxRunningRequests) {
+    const message = `has a running window of ${load.maxRunningRequests}, the waiting cap ${cap} is not below it`;
+    warnOnce(core, worker, 'waitingCapAboveWindow', message, 'maxWaitingRequests');
+  }
+}
+
+/** The waiting cap of a policy that may choose the worker (EW-40); undefined when none has one. */
+function waitingCapOf(core: RouterCore, worker: WorkerState): number | undefined {
+  for (const pool of core.pools.poolsOf(worker)) {
+    const cap = (pool.plan.options as { readonly maxWaitingRequests?: number }).maxWaitingRequests;
+    if (cap) return cap;
+  }
+  return undefined;
+}
+
+function warnOnce(
+  core: RouterCore,
+  worker: WorkerState,
+  code: 'invalidReport' | 'kvUsageMissing' | 'waitingCapAboveWindow',
+  what: string,
+  ...fields: string[]
+): void {
+  if (worker.warned.has(code)) return;
+  worker.warned.add(code);
+  core.warn({ code, message: `worker ${worker.id} ${what}`, fields, worker: worker.id });
+}

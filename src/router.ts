@@ -1,0 +1,418 @@
+/**
+ * The router: workers and reports come in, requests go to workers. This file is the public face; each method advances
+ * time, delegates to the file that does the thing, and holds no state of its own.
+ */
+import { RouterCore } from './core.js';
+import { type CandidateFilter, checkCandidates, decide, emptyOutcome, recordOfAttempt } from './decide.js';
+import type { Placement, RouterEventName, RouterListener, Warning } from './events.js';
+import { explain, rank } from './explain-router.js';
+import {
+  addWorker,
+  type ReconcileResult,
+  reconcile,
+  recordProbe,
+  removeWorker,
+  replaceWorker,
+  setStatus,
+} from './fleet.js';
+import type { Lease } from './lease.js';
+import type { LeaseOutcome } from './lease-outcome.js';
+import { type LegOptions, type LegsSelection, selectLegs } from './legs.js';
+import type { LoadReport } from './load/report.js';
+import type { Leg } from './policies/policy.js';
+import type { KvEventBatch } from './prefix/kv-event.js';
+import type { KvBatchResult, KvEventCounts } from './prefix/kv-event-feed.js';
+import { reconfigure, warnAboutOptions } from './reconfigure.js';
+import { applyReports, type ReportEntry, type ReportTick } from './reports.js';
+import { RequestView, type RouteRequest, refuse } from './request.js';
+import { type RouteAttempt, type RouteOptions, type RouteResult, route } from './route.js';
+import { planRouter, type RouterOptions } from './router-options.js';
+import { type Hash64, loadHash } from './runtime/hash.js';
+import { forkOf } from './runtime/random.js';
+import { type BeginOptions, beginLease, checkRoutingKey, finish, type Selection } from './select.js';
+import type { DecisionRecord, Explanation, NotSelected } from './selection.js';
+import {
+  applyPlacement,
+  type RestoreReport,
+  restore,
+  restorePiece,
+  type Snapshot,
+  type SnapshotPiece,
+  snapshotPieces,
+  snapshotVersion,
+} from './snapshot.js';
+import { composePinKey } from './sticky/pin-key.js';
+import type { WorkerId } from './workers/candidate.js';
+import type { WorkerStatus } from './workers/health.js';
+import type { RequestScope } from './workers/outcome-class.js';
+import type { Worker, WorkerState } from './workers/worker.js';
+import { type ConnectionMode, unknownModel, type WorkerKind, type WorkerSpec } from './workers/worker-spec.js';
+
+/** One pool as `router.pools()` shows it (LB-16). */
+export interface PoolView {
+  readonly model: string;
+  readonly leg: Leg;
+  /** Name of the policy it runs. */
+  readonly policy: string;
+  /** The policy's resolved options. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** Ids in registration order, available or not. */
+  readonly workers: readonly WorkerId[];
+}
+
+/** Open leases (LB-23). */
+export interface LeaseView {
+  readonly open: number;
+  /** Age of the oldest in milliseconds; 0 without any. */
+  readonly oldestAgeMs: number;
+  /** Open leases by worker; workers without any are left out. */
+  readonly byWorker: ReadonlyMap<WorkerId, number>;
+}
+
+/** Which workers `workers()` lists; every condition given must hold (WK-60). */
+export interface WorkerFilter {
+  readonly model?: string | undefined;
+  readonly kind?: WorkerKind | undefined;
+  readonly connectionMode?: ConnectionMode | undefined;
+  readonly status?: WorkerStatus | undefined;
+}
+
+/** KV-event batches of the engines (CA-90 to CA-97). */
+export interface KvEventPort {
+  /**
+   * Applies one batch of a worker's event stream (CA-92). After `gap` the host replays from `expected`, or calls
+   * `reset` and goes on with live events. Batches of unknown workers are `rejected` and counted.
+   */
+  applyBatch(worker: WorkerId, batch: KvEventBatch): KvBatchResult;
+  /** Forgets what a worker's stream has told, and its position in it (CA-93). */
+  reset(worker: WorkerId): void;
+  /** What happened to events since the router was made. Live. */
+  readonly counts: Readonly<KvEventCounts>;
+}
+
+/**
+ * Makes a router. This is the one asynchronous step: it prepares the hash (LB-4). From then on everything is
+ * synchronous.
+ *
+ * @throws RoutingConfigError (as a rejection) naming the field, the value and what was expected
+ */
+export async function createRouter(options: RouterOptions = {}): Promise<Router> {
+  const plan = planRouter(options);
+  const hash = (plan.options.hash as Hash64 | undefined) ?? (await loadHash());
+  return new Router(new RouterCore(plan, hash));
+}
+
+/** Decides which worker serves each request. Made by `createRouter`. */
+export class Router {
+  readonly #core: RouterCore;
+  /** The engines' KV-cache events. */
+  readonly kvEvents: KvEventPort;
+
+  /** @internal */
+  constructor(core: RouterCore) {
+    this.#core = core;
+    this.kvEvents = kvEventPort(core);
+    warnAboutOptions(core);
+  }
+
+  // ——— selecting ———
+
+  /**
+   * Selects a worker for a request: decides and records in one synchronous step (LB-10, LB-12). A normal outcome never
+   * throws; when nothing can be selected the result says why.
+   *
+   * @param candidates narrows the pool: ids or workers; others are ignored, availability applies all the same
+   * @throws TypeError naming the field, for request data of the wrong type; nothing changed then (LB-42)
+   */
+  selectWorker(request: RouteRequest, candidates?: CandidateFilter): Selection {
+    const core = this.#core;
+    const view = new RequestView(request);
+    const narrowed = checkCandidates(candidates);
+    const now = core.advance();
+    return finish(core, decide(core, view, now, core.random, { narrowed }));
+  }
+
+  /**
+   * Selects and begins in one call (LB-20). With a signal that is aborted already nothing is selected, counted or
+   * credited: the lease that comes back has ended (B29).
+   */
+  acquire(request: RouteRequest, options: BeginOptions = {}): Acquired | NotSelected {
+    if (options.signal?.aborted) return this.#acquireAborted(request, options);
+    const selection = this.selectWorker(request);
+    if (!selection.ok) return selection;
+    return { ok: true, worker: selection.worker, record: selection.record, lease: selection.begin(options) };
+  }
+
+  /**
+   * Counts a dispatch that was decided elsewhere (LB-20).
+   *
+   * @throws TypeError when the worker is not registered
+   */
+  begin(workerId: WorkerId, options: ElsewhereOptions = {}): Lease {
+    const core = this.#core;
+    const key = checkRoutingKey(options.routingKey);
+    core.advance();
+    const worker = core.workers.get(workerId);
+    if (worker === undefined) throw refuse('workerId', 'a registered worker', workerId);
+    const model = options.model ?? worker.models[0] ?? unknownModel;
+    const leg = options.leg ?? core.plan.legs[0] ?? 'single';
+    return beginLease(core, worker, key === undefined ? undefined : composePinKey(model, leg, key), options);
+  }
+
+  /** Selects all legs of a disaggregated request, or says which one is missing and why (LM-30 to LM-36). */
+  selectLegs(request: RouteRequest, options: LegOptions = {}): LegsSelection {
+    return selectLegs(this.#core, request, options);
+  }
+
+  /**
+   * Runs the whole loop: select, begin, the host's own attempt, end, classify, retry elsewhere (LB-25).
+   *
+   * @throws (rejects with) what the last attempt threw
+   */
+  route<T>(request: RouteRequest, attempt: RouteAttempt<T>, options: RouteOptions<T> = {}): Promise<RouteResult<T>> {
+    return route(this.#core, request, attempt, options);
+  }
+
+  /** What `selectWorker` would do now, and everything it rests on, as typed data (LB-13). Changes nothing (LB-12). */
+  explain(request: RouteRequest, candidates?: CandidateFilter): Explanation {
+    const view = new RequestView(request);
+    const narrowed = checkCandidates(candidates);
+    return explain(this.#core, view, this.#core.advance(), narrowed);
+  }
+
+  /**
+   * The candidates best first: the order of repeated decisions, each excluding those already ranked (LB-14). Records
+   * nothing. O(n) decisions for n candidates: give a `limit` in large fleets.
+   */
+  rank(request: RouteRequest, options: { readonly limit?: number | undefined } = {}): WorkerId[] {
+    const limit = options.limit ?? Infinity;
+    if (typeof limit !== 'number' || !(limit >= 0)) throw refuse('limit', 'a number ≥ 0', limit);
+    return rank(this.#core, new RequestView(request), this.#core.advance(), undefined, limit);
+  }
+
+  // ——— workers ———
+
+  /** Registers a worker. @throws RoutingConfigError when the spec is wrong or the id is taken */
+  addWorker(spec: WorkerSpec): Worker {
+    this.#core.advance();
+    return addWorker(this.#core, spec);
+  }
+
+  /** Registers a worker, or replaces the one under its id, which keeps its counts, credit and breaker (WK-3). */
+  replaceWorker(spec: WorkerSpec): Worker {
+    this.#core.advance();
+    return replaceWorker(this.#core, spec);
+  }
+
+  /** Removes a worker and everything held for it (LB-30); false when it is not registered. */
+  removeWorker(id: WorkerId): boolean {
+    this.#core.advance();
+    return removeWorker(this.#core, id);
+  }
+
+  /** Makes the fleet equal to a desired list (WK-66). @throws RoutingConfigError before anything changed */
+  reconcile(specs: readonly WorkerSpec[]): ReconcileResult {
+    this.#core.advance();
+    return reconcile(this.#core, specs);
+  }
+
+  /** Sets a worker's status (WK-18); false when it is not registered. `draining` removes it after `drainSettleMs`. */
+  setStatus(id: WorkerId, status: WorkerStatus): boolean {
+    this.#core.advance();
+    return setStatus(this.#core, id, status);
+  }
+
+  /** Applies a health probe's result by the table of WK-19; false when the worker is not registered. */
+  recordProbe(id: WorkerId, ok: boolean): boolean {
+    this.#core.advance();
+    return recordProbe(this.#core, id, ok);
+  }
+
+  /**
+   * Feeds an outcome to a worker's breaker without a lease, for dispatches counted elsewhere (CB-32); false when the
+   * worker is not registered.
+   */
+  recordOutcome(id: WorkerId, outcome: LeaseOutcome, scope?: RequestScope): boolean {
+    this.#core.advance();
+    const worker = this.#core.workers.get(id);
+    if (worker === undefined) return false;
+    this.#core.recordOutcome(worker, outcome, scope, undefined);
+    return true;
+  }
+
+  worker(id: WorkerId): Worker | undefined {
+    this.#core.advance();
+    return this.#core.workers.get(id);
+  }
+
+  /** Registered workers in registration order (WK-60). A filter on a model nobody serves gives an empty list. */
+  workers(filter: WorkerFilter = {}): Worker[] {
+    this.#core.advance();
+    const { model, kind, connectionMode, status } = filter;
+    return [...this.#core.workers.values()].filter(
+      (worker) =>
+        (model === undefined || worker.models.includes(model)) &&
+        (kind === undefined || worker.kind === kind) &&
+        (connectionMode === undefined || worker.connectionMode === connectionMode) &&
+        (status === undefined || worker.status === status),
+    );
+  }
+
+  /** What runs: every pool with its policy, options and workers (LB-16). */
+  pools(): PoolView[] {
+    return [...this.#core.pools].map(({ model, leg, policy, plan, all }) => ({
+      model,
+      leg,
+      policy: policy.name,
+      options: { ...plan.options },
+      workers: [...all.members()].map((worker) => worker.id),
+    }));
+  }
+
+  // ——— signals ———
+
+  /** Hands over one worker's load report, or `null` for a failed poll: a batch of one (LR-27). */
+  reportLoad(id: WorkerId, report: LoadReport | null): ReportTick {
+    return this.reportLoads([[id, report]]);
+  }
+
+  /** Hands over one poll tick (LR-22, LR-27). @throws TypeError when it is no list of [id, report] pairs */
+  reportLoads(batch: Iterable<ReportEntry>): ReportTick {
+    this.#core.advance();
+    return applyReports(this.#core, batch);
+  }
+
+  /** Open leases (LB-23). O(open leases). */
+  leases(): LeaseView {
+    const { leases, time } = this.#core;
+    this.#core.advance();
+    const byWorker = new Map<WorkerId, number>();
+    for (const { worker } of leases) byWorker.set(worker.id, (byWorker.get(worker.id) ?? 0) + 1);
+    const { oldest } = leases;
+    return { open: leases.size, oldestAgeMs: oldest === undefined ? 0 : time.now - oldest.terms.begunAt, byWorker };
+  }
+
+  /** Pins held, of all models and legs (OB-33). */
+  get pinCount(): number {
+    return this.#core.pins.size;
+  }
+
+  // ——— learned state ———
+
+  /** The learned state as one plain value (LB-33). For a large one see `snapshotPieces`. */
+  snapshot(): Snapshot {
+    return { version: snapshotVersion, pieces: [...this.snapshotPieces()] };
+  }
+
+  /** The learned state piece by piece: pause between pieces so that a large one never blocks for long. */
+  snapshotPieces(): Generator<SnapshotPiece, void, undefined> {
+    this.#core.advance();
+    return snapshotPieces(this.#core);
+  }
+
+  /** Rebuilds learned state; unknown workers in it are skipped and counted. @throws SnapshotError, changing nothing */
+  restore(snapshot: Snapshot): RestoreReport {
+    this.#core.advance();
+    return restore(this.#core, snapshot);
+  }
+
+  /** Restores one piece of `snapshotPieces`. Never throws. */
+  restorePiece(piece: SnapshotPiece): RestoreReport {
+    this.#core.advance();
+    return restorePiece(this.#core, piece);
+  }
+
+  /** Merges a `placement` of another instance (LB-34); returns whether it changed anything. */
+  applyPlacement(placement: Placement): boolean {
+    this.#core.advance();
+    return applyPlacement(this.#core, placement);
+  }
+
+  // ——— running ———
+
+  /**
+   * Replaces the options; what is left out goes back to its default. Learned state is kept wherever the policy stays
+   * the same. `mode`, `clock`, `random`, `seed` and `hash` stay as they were made (LB-35).
+   *
+   * @throws RoutingConfigError; nothing changed then
+   */
+  reconfigure(options: RouterOptions): void {
+    const core = this.#core;
+    core.advance();
+    reconfigure(core, options);
+  }
+
+  /**
+   * Does periodic work that is due, for at most about `maintenanceBudgetMs`; returns whether work is left (LB-5). A host
+   * may call it from an interval of its own; without, the work is done in small steps inside other calls. Results never
+   * depend on it.
+   */
+  maintain(): boolean {
+    return this.#core.upkeep.maintain(this.#core.time.advance());
+  }
+
+  /** What is probably not meant, oldest first; also told as event `warning` (LB-41). At most the last 256. */
+  get warnings(): readonly Warning[] {
+    return [...this.#core.warnings];
+  }
+
+  /** Subscribes to an event and returns the function that unsubscribes (LB-50). */
+  on<E extends RouterEventName>(event: E, listener: RouterListener<E>): () => void {
+    return this.#core.hub.on(event, listener);
+  }
+
+  /** Subscribes for one event. */
+  once<E extends RouterEventName>(event: E, listener: RouterListener<E>): () => void {
+    return this.#core.hub.once(event, listener);
+  }
+
+  off<E extends RouterEventName>(event: E, listener: RouterListener<E>): void {
+    this.#core.hub.off(event, listener);
+  }
+
+  #acquireAborted(request: RouteRequest, options: BeginOptions): Acquired | NotSelected {
+    const core = this.#core;
+    const view = new RequestView(request);
+    const attempt = decide(core, view, core.advance(), forkOf(core.random, core.spareRandom), {});
+    const worker = attempt.decision.worker as WorkerState | undefined;
+    if (worker === undefined) return emptyOutcome(core, attempt);
+    const lease = beginLease(core, worker, undefined, options);
+    return { ok: true, worker, record: recordOfAttempt(attempt), lease };
+  }
+}
+
+function kvEventPort(core: RouterCore): KvEventPort {
+  return {
+    counts: core.kvEvents.counts,
+    applyBatch(worker, batch) {
+      const result = core.kvEvents.applyBatch(worker, batch, core.advance());
+      if (result.result === 'gap' && core.hub.heard('kvEventGap')) {
+        const { expected, received } = result;
+        core.hub.emit('kvEventGap', { worker, expected, received });
+      }
+      return result;
+    },
+    reset(worker) {
+      core.advance();
+      core.kvEvents.reset(worker);
+    },
+  };
+}
+
+/** A worker with a lease that has begun. */
+export interface Acquired {
+  readonly ok: true;
+  readonly worker: Worker;
+  readonly record: DecisionRecord;
+  readonly lease: Lease;
+}
+
+/** A dispatch that was decided elsewhere. */
+export interface ElsewhereOptions extends BeginOptions {
+  /** Scope of the routing key. Default: the worker's primary model. */
+  readonly model?: string | undefined;
+  /** Scope of the routing key. Default: the router's first leg. */
+  readonly leg?: Leg | undefined;
+  /** Counts under this key on the worker (WK-40); at most 128 bytes. */
+  readonly routingKey?: string | undefined;
+}

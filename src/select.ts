@@ -1,0 +1,135 @@
+/** The result of a selection that found a worker, and how a decision becomes a result: commit, then tell (LB-12, LB-50). */
+import type { AbortSignalLike } from './abort-signal.js';
+import type { RouterCore } from './core.js';
+import { type Attempt, commit, emptyOutcome, recordOfAttempt, workerOf } from './decide.js';
+import type { Lease } from './lease.js';
+import { manualRoutingKey } from './policies/manual.js';
+import type { Pool } from './pool.js';
+import { warnAboutFleet } from './reconfigure.js';
+import { type RequestView, refuse } from './request.js';
+import { type DecisionRecord, type NotSelected, notSelected } from './selection.js';
+import { composePinKey, pinModel } from './sticky/pin-key.js';
+import { isValidRoutingKey, resolveRoutingKey } from './sticky/routing-key.js';
+import { RequestScope } from './workers/outcome-class.js';
+import { shedRetryAfterMs } from './workers/overload.js';
+import type { Worker, WorkerState } from './workers/worker.js';
+
+/** How a dispatch begins. */
+export interface BeginOptions {
+  /** Its abort ends the lease; nothing is recorded then. One that is aborted already ends it at once (LB-20). */
+  readonly signal?: AbortSignalLike | undefined;
+  /** Shared by the attempts of one request, so that a worker is charged at most one failure for it (LB-22, CB-30). */
+  readonly scope?: RequestScope | undefined;
+}
+
+/** Options of `selection.begin`. */
+export interface SelectedBeginOptions extends BeginOptions {
+  /**
+   * `refuse`: when the worker came under overload veto between selection and dispatch, nothing begins and the result is
+   * a shed of stage `dispatch` (OV-22). Default `serve`.
+   */
+  readonly ifOverloaded?: 'serve' | 'refuse' | undefined;
+}
+
+/** A worker was selected (LB-11). Nothing is in flight until `begin`. */
+export class Selected {
+  readonly ok = true;
+  readonly worker: Worker;
+  readonly record: DecisionRecord;
+  readonly #core: RouterCore;
+  readonly #pool: Pool;
+  readonly #view: RequestView;
+
+  /** @internal */
+  constructor(core: RouterCore, attempt: Attempt, worker: Worker) {
+    this.worker = worker;
+    this.record = recordOfAttempt(attempt);
+    this.#core = core;
+    this.#pool = attempt.scope.pool;
+    this.#view = attempt.view;
+  }
+
+  /** Counts the request in flight, with its routing key, and gives the lease that ends it (LB-20, WK-30, WK-40). */
+  begin(options?: BeginOptions & { readonly ifOverloaded?: 'serve' | undefined }): Lease;
+  begin(options: SelectedBeginOptions): Lease | NotSelected;
+  begin(options: SelectedBeginOptions = {}): Lease | NotSelected {
+    const core = this.#core;
+    core.advance();
+    const worker = this.worker as WorkerState;
+    if (options.ifOverloaded === 'refuse' && worker.vetoAt(core.time.now) !== undefined) return this.#shed(worker);
+    return beginLease(core, worker, pinKeyOf(core, this.#pool, this.#view), options);
+  }
+
+  #shed(worker: WorkerState): NotSelected {
+    const core = this.#core;
+    const retryAfterMs = shedRetryAfterMs([worker], core.plan.options.loadMonitorIntervalMs);
+    const shed = notSelected('overloaded', 0, this.record, { stage: 'dispatch', retryAfterMs });
+    if (core.hub.heard('notSelected')) core.hub.emit('notSelected', shed);
+    return shed;
+  }
+}
+
+/** Either a worker or a typed reason (LB-11). */
+export type Selection = Selected | NotSelected;
+
+/** Commits an attempt and tells whoever listens. */
+export function finish(core: RouterCore, attempt: Attempt): Selection {
+  const worker = workerOf(attempt.decision);
+  const selection = worker === undefined ? emptyOutcome(core, attempt) : new Selected(core, attempt, worker);
+  commit(attempt);
+  tell(core, selection);
+  const { pool } = attempt.scope;
+  if (pool.inspectedSize !== pool.all.size) {
+    pool.inspectedSize = pool.all.size;
+    warnAboutFleet(core, pool);
+  }
+  return selection;
+}
+
+export function tell(core: RouterCore, selection: Selection): void {
+  if (selection.ok) {
+    const { worker, record } = selection;
+    if (core.hub.heard('selected')) core.hub.emit('selected', { worker, record });
+  } else if (core.hub.heard('notSelected')) {
+    core.hub.emit('notSelected', selection);
+  }
+}
+
+/** Begins a lease on a worker. @throws TypeError for a signal or scope of the wrong type, before anything is counted */
+export function beginLease(
+  core: RouterCore,
+  worker: WorkerState,
+  pinKey: string | undefined,
+  { signal, scope }: BeginOptions,
+): Lease {
+  if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
+    throw refuse('signal', 'an AbortSignal', signal);
+  }
+  if (scope !== undefined && !(scope instanceof RequestScope)) throw refuse('scope', 'a RequestScope', scope);
+  const { now } = core.time;
+  const lease = core.leases.open(worker, { pinKey, signal, scope, begunAt: now, epoch: worker.breaker.epoch(now) });
+  if (core.hub.heard('leaseBegan')) core.hub.emit('leaseBegan', { worker, inFlight: worker.inFlight });
+  lease.watchSignal();
+  return lease;
+}
+
+/** The key under which a request counts on its worker: the effective one of WK-40, composed like its pin. */
+export function pinKeyOf(core: RouterCore, pool: Pool, view: RequestView): string | undefined {
+  const { routingKeyOverride, routingKeyHeaders } = core.plan.options;
+  const routing =
+    pool.policy.name === 'manual'
+      ? manualRoutingKey(view, routingKeyOverride)
+      : resolveRoutingKey(view, {
+          rid: routingKeyOverride,
+          headers: routingKeyHeaders,
+          stripHeaders: routingKeyOverride,
+        });
+  return routing === undefined ? undefined : composePinKey(pinModel(pool.model, view.model), pool.leg, routing.key);
+}
+
+/** @throws TypeError for a key that cannot be one */
+export function checkRoutingKey(key: string | undefined): string | undefined {
+  if (key === undefined) return undefined;
+  if (typeof key !== 'string' || !isValidRoutingKey(key)) throw refuse('routingKey', '1 to 128 bytes of text', key);
+  return key;
+}
