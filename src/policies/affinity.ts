@@ -9,6 +9,7 @@ import { gateTerms, isHot, type SpillLimits, spillLimits } from '../load/spill-g
 import type { Resolved } from '../options/spec.js';
 import type { cacheAwareTable } from '../options/table.js';
 import { OverlapRanking } from '../prefix/overlap.js';
+import type { RequestView } from '../request.js';
 import type { WorkerId, WorkerSignals } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
 import type { PolicyExplanation } from './explanation.js';
@@ -17,6 +18,9 @@ import { decideByWait, describeByWait } from './scored-decision.js';
 
 /** The options of `cache_aware` with their defaults filled in. */
 export type CacheAwareSettings = Resolved<typeof cacheAwareTable>;
+
+/** What separates a request from others in the index of one policy instance. */
+export type PartitionOf = (request: RequestView, ctx: DecisionContext) => string | undefined;
 
 export class Affinity {
   /** The holders of the request at hand: whoever looked them up fills it, `decide` reduces it to the group. */

@@ -12,16 +12,17 @@ import type { RequestView } from '../request.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
-import type { Affinity, CacheAwareSettings } from './affinity.js';
+import type { Affinity, CacheAwareSettings, PartitionOf } from './affinity.js';
 import type { PolicyExplanation } from './explanation.js';
 import type { LearnedPiece } from './learned-state.js';
 import type { Decision, DecisionContext, LearnedPlacement, PolicyEvents } from './policy.js';
 
 const nothingKnown: TreeMatch = { matchedUnits: 0, requestUnits: 0, tenants: [] };
 
-export class TreeIndex {
+export class TreeAffinity {
   readonly #affinity: Affinity;
   readonly #events: PolicyEvents;
+  readonly #partitionOf: PartitionOf;
   #settings: CacheAwareSettings;
   #text: StringTree | undefined;
   #tokens: TokenTree | undefined;
@@ -30,15 +31,16 @@ export class TreeIndex {
   /** Registered workers: the tenants a string tree starts with (CA-40). */
   readonly #registered = new Set<WorkerId>();
 
-  constructor(settings: CacheAwareSettings, affinity: Affinity, events: PolicyEvents) {
+  constructor(settings: CacheAwareSettings, affinity: Affinity, events: PolicyEvents, partitionOf: PartitionOf) {
     this.#settings = settings;
     this.#affinity = affinity;
     this.#events = events;
+    this.#partitionOf = partitionOf;
   }
 
   decide(request: RequestView, candidates: CandidateSet, ctx: DecisionContext): Decision {
     const settings = this.#settings;
-    const match = this.#match(request);
+    const match = this.#match(request, ctx);
     const ratio = ratioOf(match);
     this.#rank(match, candidates, ctx);
     const decision = this.#affinity.decide(candidates, settings, ctx);
@@ -55,7 +57,7 @@ export class TreeIndex {
     ctx: DecisionContext,
     decision: Decision,
   ): PolicyExplanation {
-    const match = this.#match(request);
+    const match = this.#match(request, ctx);
     this.#rank(match, candidates, ctx);
     const { matchedUnits, requestUnits, tenants } = match;
     const index = request.routingTokens === undefined ? 'string_tree' : 'token_tree';
@@ -66,9 +68,9 @@ export class TreeIndex {
   }
 
   /** Remembers that the worker was given the request (CA-38). */
-  record(request: RequestView, worker: WorkerId): void {
+  record(request: RequestView, worker: WorkerId, ctx: DecisionContext): void {
     const tokens = request.routingTokens;
-    const namespace = request.namespaceKey;
+    const namespace = this.#partitionOf(request, ctx);
     if (tokens === undefined) {
       const units = request.text ?? '';
       const use = this.#textTree().insert(units, worker, namespace);
@@ -141,12 +143,11 @@ export class TreeIndex {
       : this.#tokenTree().restore(piece.data as TreePiece<number[]>, accepts);
   }
 
-  #match(request: RequestView): TreeMatch {
+  #match(request: RequestView, ctx: DecisionContext): TreeMatch {
     const tokens = request.routingTokens;
+    const namespace = this.#partitionOf(request, ctx);
     const match =
-      tokens === undefined
-        ? this.#text?.match(request.text ?? '', request.namespaceKey)
-        : this.#tokens?.match(tokens, request.namespaceKey);
+      tokens === undefined ? this.#text?.match(request.text ?? '', namespace) : this.#tokens?.match(tokens, namespace);
     return match ?? nothingKnown;
   }
 

@@ -1,0 +1,92 @@
+/**
+ * KV events as the index of `cache_aware` (section F of spec 05): the engines themselves say which blocks they hold, so a
+ * holder's score is the number of leading blocks of the request it has, and the threshold of the trees does not apply
+ * (CA-83). The policy never writes the index (CA-85); a decision only marks what it read as used (CA-96).
+ */
+import type { KvEventIndex } from '../prefix/kv-event-index.js';
+import type { KvMatch } from '../prefix/kv-overlaps.js';
+import type { TokenIds } from '../prefix/routing-tokens.js';
+import type { CandidateSet } from '../workers/candidate-set.js';
+import type { Affinity, CacheAwareSettings } from './affinity.js';
+import type { PolicyExplanation } from './explanation.js';
+import type { Decision, DecisionContext } from './policy.js';
+
+/** Decides by the overlaps of `tokens`; a miss is a miss, the trees are not asked (CA-6). */
+export function decideByEvents(
+  index: KvEventIndex,
+  tokens: TokenIds,
+  affinity: Affinity,
+  candidates: CandidateSet,
+  settings: CacheAwareSettings,
+  ctx: DecisionContext,
+): Decision {
+  const match = index.overlaps(tokens, ctx.now);
+  rankHolders(match, affinity, candidates, settings, ctx);
+  const held = affinity.ranking.workers.length > 0;
+  const decision = affinity.decide(candidates, settings, ctx);
+  if (!held) decision.branch = 'event_miss';
+  else {
+    const inGroup = affinity.ranking.workers.some((holder) => holder === decision.worker);
+    decision.branch = inGroup ? 'event_hit' : 'event_spill';
+  }
+  decision.note = new EventRead(index, match);
+  return decision;
+}
+
+/** What a decision read of the index; `record` marks it as used. */
+export class EventRead {
+  readonly #index: KvEventIndex;
+  readonly #match: KvMatch;
+
+  constructor(index: KvEventIndex, match: KvMatch) {
+    this.#index = index;
+    this.#match = match;
+  }
+
+  commit(now: number): void {
+    this.#index.touch(this.#match, now);
+  }
+}
+
+export function describeByEvents(
+  index: KvEventIndex,
+  tokens: TokenIds,
+  affinity: Affinity,
+  candidates: CandidateSet,
+  settings: CacheAwareSettings,
+  ctx: DecisionContext,
+  decision: Decision,
+): PolicyExplanation {
+  const match = index.overlaps(tokens, ctx.now);
+  rankHolders(match, affinity, candidates, settings, ctx);
+  const { count, requestBlocks } = match;
+  const matchedUnits = count === 0 ? 0 : match.overlap(count - 1);
+  const holders = Array.from({ length: count }, (_, i) => match.worker(count - 1 - i));
+  const ratio = requestBlocks === 0 ? 0 : matchedUnits / requestBlocks;
+  return {
+    match: { index: 'kv_events', matchedUnits, requestUnits: requestBlocks, ratio, holders },
+    ...affinity.describe(candidates, settings, ctx, decision),
+  };
+}
+
+/** Ranks the candidates that hold block 0 by their overlap, the best first (CA-82). */
+function rankHolders(
+  match: KvMatch,
+  affinity: Affinity,
+  candidates: CandidateSet,
+  settings: CacheAwareSettings,
+  ctx: DecisionContext,
+): void {
+  const { overlapDecay: decay, selectionTemperature } = settings;
+  const { ranking } = affinity;
+  ranking.clear();
+  const onlyBest = decay === 0 && selectionTemperature === 0;
+  for (let i = match.count - 1; i >= 0; i--) {
+    // A prompt that all share may be held by the whole fleet: without decay and temperature only the best matter.
+    if (onlyBest && ranking.workers.length > 0 && match.overlap(i) < ranking.scoreAt(0)) break;
+    const worker = candidates.get(match.worker(i));
+    if (worker !== undefined) ranking.add(worker, match.overlap(i));
+  }
+  const { blockSize, requestBlocks } = match;
+  ranking.discount({ decay, blockSize, requestBlocks: Math.max(1, requestBlocks) }, ctx.now);
+}

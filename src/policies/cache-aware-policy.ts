@@ -1,0 +1,185 @@
+/**
+ * The order of a `cache_aware` decision (CA-3): the hash index when configured; else KV pressure, KV events for token ids
+ * once there are any, the trees. Deciding changes nothing; recording remembers the chosen worker as a holder. Who is
+ * chosen among the holders is the same for all indexes (affinity.ts).
+ */
+import { isUnderKvPressure } from '../load/kv-pressure.js';
+import type { KvEventFeed } from '../prefix/kv-event-feed.js';
+import type { KvEventIndex } from '../prefix/kv-event-index.js';
+import type { RestoreResult } from '../prefix/prefix-tree.js';
+import { type RequestView, refuse } from '../request.js';
+import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
+import type { WorkerId } from '../workers/candidate.js';
+import type { CandidateSet } from '../workers/candidate-set.js';
+import { Affinity, type CacheAwareSettings, type PartitionOf } from './affinity.js';
+import { decideByEvents, describeByEvents, EventRead } from './cache-aware-events.js';
+import { HashAffinity } from './cache-aware-hash.js';
+import { TreeAffinity } from './cache-aware-tree.js';
+import type { PolicyExplanation } from './explanation.js';
+import type { LearnedPiece, LearnedState } from './learned-state.js';
+import {
+  Decision,
+  type DecisionContext,
+  type LearnedPlacement,
+  noEvents,
+  type Policy,
+  type PolicyEvents,
+  type PolicyNeeds,
+} from './policy.js';
+import { decideByWait, describeByWait } from './scored-decision.js';
+
+/** What the policy reads beside requests and candidates. */
+export interface CacheAwareDeps {
+  /** The KV-event index of the pool's model; undefined while no engine of the model has told anything. */
+  readonly kvIndex?: (() => KvEventIndex | undefined) | undefined;
+  readonly events?: PolicyEvents | undefined;
+  /** Where the index comes from when nobody else looks after it: forgets workers and cleans up with the policy. */
+  readonly ownFeed?: KvEventFeed | undefined;
+  /** The partition of a request. Absent: its namespace; the pool keeps models and legs apart. */
+  readonly partitionOf?: PartitionOf | undefined;
+}
+
+export class CacheAwarePolicy implements Policy, LearnedState {
+  readonly name = 'cache_aware';
+  readonly needs: PolicyNeeds = { text: true, reports: true };
+  readonly #events: PolicyEvents;
+  readonly #kvIndex: () => KvEventIndex | undefined;
+  readonly #ownFeed: KvEventFeed | undefined;
+  readonly #partitionOf: PartitionOf;
+  readonly #affinity = new Affinity();
+  readonly #trees: TreeAffinity;
+  /** Made when it is first configured, and kept from then on (LB-35). */
+  #hash: HashAffinity | undefined;
+  #settings: CacheAwareSettings;
+  #lastPassAt: number | undefined;
+
+  constructor(settings: CacheAwareSettings, deps: CacheAwareDeps) {
+    this.#events = deps.events ?? noEvents;
+    this.#kvIndex = deps.kvIndex ?? (() => undefined);
+    this.#ownFeed = deps.ownFeed;
+    this.#partitionOf = deps.partitionOf ?? ((request) => request.namespaceKey);
+    this.#settings = settings;
+    this.#trees = new TreeAffinity(settings, this.#affinity, this.#events, this.#partitionOf);
+    this.configure(settings);
+  }
+
+  decide(request: RequestView, candidates: CandidateSet, ctx: DecisionContext): Decision {
+    if (candidates.size === 0) return new Decision(undefined);
+    const hash = this.#hashInUse();
+    if (hash !== undefined) return hash.decide(request, candidates, ctx);
+    if (isUnderKvPressure(candidates.workers, ctx.now, this.#settings)) {
+      const pressed = decideByWait(candidates.workers, ctx);
+      pressed.branch = 'kv_pressure_expected_wait';
+      return pressed;
+    }
+    const tokens = request.routingTokens;
+    const events = tokens && this.#eventsInUse(ctx.now);
+    if (tokens === undefined || events === undefined) return this.#trees.decide(request, candidates, ctx);
+    return decideByEvents(events, tokens, this.#affinity, candidates, this.#settings, ctx);
+  }
+
+  record(request: RequestView, decision: Decision, ctx: DecisionContext): void {
+    if (decision.worker === undefined) return;
+    const worker = decision.worker.id;
+    const hash = this.#hashInUse();
+    if (hash !== undefined) hash.record(request, worker, ctx);
+    else if (decision.note instanceof EventRead) decision.note.commit(ctx.now);
+    // Also under KV pressure (CA-21), unless it is the engines that tell who holds what (CA-85).
+    else if (request.routingTokens === undefined || this.#eventsInUse(ctx.now) === undefined) {
+      this.#trees.record(request, worker, ctx);
+    }
+  }
+
+  describe(
+    request: RequestView,
+    candidates: CandidateSet,
+    ctx: DecisionContext,
+    decision: Decision,
+  ): PolicyExplanation {
+    if (decision.worker === undefined) return {};
+    const hash = this.#hashInUse();
+    if (hash !== undefined) return hash.describe(request, candidates, ctx, decision);
+    if (decision.branch === 'kv_pressure_expected_wait') return describeByWait(candidates.workers, ctx);
+    const tokens = request.routingTokens;
+    const events = tokens && this.#eventsInUse(ctx.now);
+    if (tokens === undefined || events === undefined) return this.#trees.describe(request, candidates, ctx, decision);
+    return describeByEvents(events, tokens, this.#affinity, candidates, this.#settings, ctx, decision);
+  }
+
+  configure(options: object): void {
+    const settings = options as CacheAwareSettings;
+    this.#settings = settings;
+    this.#trees.configure(settings);
+    this.#hash?.configure(settings);
+    if (settings.cacheIndex === 'hash') {
+      this.#hash ??= new HashAffinity(settings, this.#affinity, this.#events, this.#partitionOf);
+    }
+  }
+
+  workerAdded(id: WorkerId): void {
+    this.#trees.workerAdded(id);
+  }
+
+  workerRemoved(id: WorkerId): void {
+    this.#affinity.clear();
+    this.#trees.workerRemoved(id);
+    this.#hash?.workerRemoved(id);
+    this.#ownFeed?.removeWorker(id);
+  }
+
+  maintain(now: number, budget: MaintenanceBudget): boolean {
+    if (this.#trees.maintain(budget) || this.#ownFeed?.maintain(now, budget)) return true;
+    const { evictionIntervalMs } = this.#settings;
+    this.#lastPassAt ??= now;
+    if (evictionIntervalMs === 0 || now - this.#lastPassAt < evictionIntervalMs) return false;
+    if (this.#hash?.sweep(now, budget)) return true;
+    this.#lastPassAt = now;
+    this.#trees.reportSizes();
+    this.#hash?.reportSize();
+    return false;
+  }
+
+  *snapshotPieces(now: number): Generator<LearnedPiece, void, undefined> {
+    yield* this.#trees.pieces();
+    if (this.#hash !== undefined) yield* this.#hash.pieces(now);
+  }
+
+  restorePiece(piece: LearnedPiece, accepts: (worker: WorkerId) => boolean, now: number): RestoreResult {
+    if (piece.kind === 'text' || piece.kind === 'tokens') return this.#trees.restore(piece, accepts);
+    if (piece.kind === 'hash' && this.#hash !== undefined) return this.#hash.restore(piece, accepts, now);
+    return { restored: 0, skipped: 1 };
+  }
+
+  applyPlacement(placement: LearnedPlacement, now: number): boolean {
+    checkPlacement(placement);
+    const hash = this.#hashInUse();
+    // A placement for an index that is not in use would only take memory (B09).
+    if ((placement.kind === 'hash') !== (hash !== undefined)) return false;
+    return hash === undefined ? this.#trees.applyPlacement(placement) : hash.applyPlacement(placement, now);
+  }
+
+  /** The KV index once it holds a block; an empty one leaves token requests to the token tree (CA-80). */
+  #eventsInUse(now: number): KvEventIndex | undefined {
+    const index = this.#kvIndex();
+    return index === undefined || index.isEmpty(now) ? undefined : index;
+  }
+
+  #hashInUse(): HashAffinity | undefined {
+    return this.#settings.cacheIndex === 'hash' ? this.#hash : undefined;
+  }
+}
+
+/** Placements come from other instances: what is malformed is refused before anything changes (LB-42). */
+function checkPlacement({ kind, units, worker, use, namespace }: LearnedPlacement): void {
+  if (kind !== 'text' && kind !== 'tokens' && kind !== 'hash') throw refuse('kind', 'text, tokens or hash', kind);
+  if (kind === 'text') {
+    if (typeof units !== 'string') throw refuse('units', 'a string', units);
+  } else if (!Array.isArray(units)) {
+    throw refuse('units', 'an array of token ids', units);
+  }
+  if (typeof worker !== 'string' || worker === '') throw refuse('worker', 'a worker id', worker);
+  if (!Number.isSafeInteger(use) || use < 1) throw refuse('use', 'a positive integer', use);
+  if (namespace !== undefined && namespace !== null && typeof namespace !== 'string') {
+    throw refuse('namespace', 'a string', namespace);
+  }
+}
