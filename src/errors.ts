@@ -74,3 +74,8 @@ export function show(value: unknown): string {
   if (typeof value === 'object' && value !== null) return 'an object';
   return String(value);
 }
+
+/** The error for request data of the wrong type (LB-42). */
+export function refuse(field: string, expected: string, value: unknown): TypeError {
+  return new TypeError(`${field}: expected ${expected}, got ${show(value)}`);
+}

@@ -5,12 +5,14 @@
  * Request data is hostile: what a statement allows to be absent is treated as absent when it is malformed, anything
  * else is refused with a `TypeError` that names the field, before any state changes (LB-42).
  */
-import { show } from './errors.js';
+import { refuse } from './errors.js';
 import { firstValue, headerValue, type RequestHeaders } from './headers.js';
 import type { Leg } from './policies/policy.js';
 import { type CacheNamespace, namespaceKey } from './prefix/namespace.js';
 import { parseRoutingTokens, type TokenIds } from './prefix/routing-tokens.js';
 import type { WorkerId } from './workers/candidate.js';
+
+export { refuse } from './errors.js';
 
 /** What the host knows about one request. Every field is optional. */
 export interface RouteRequest {
@@ -169,9 +171,4 @@ function checkedExclude(value: unknown): readonly WorkerId[] | undefined {
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value)) throw refuse('exclude', 'an array of worker ids', value);
   return value.length === 0 ? undefined : value;
-}
-
-/** The error for request data of the wrong type (LB-42). */
-export function refuse(field: string, expected: string, value: unknown): TypeError {
-  return new TypeError(`${field}: expected ${expected}, got ${show(value)}`);
 }

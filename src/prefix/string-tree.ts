@@ -1,8 +1,24 @@
-/** The prefix tree of text requests: a unit is a Unicode code point (CA-30). */
+/**
+ * The prefix tree of text requests (section D of spec 05): a unit is a Unicode code point, sizes and ratios count code
+ * points whatever the encoding (B02). The descent compares whole labels natively; a match and the insert that follows
+ * share one descent. No recursion anywhere: a prompt of many megabytes is an ordinary input (B90).
+ */
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
-import type { PrefixTree, RestoreResult, TreeMatch, TreePiece, TreePlacement } from './prefix-tree.js';
-import { PlainTree } from './radix-plain.js';
+import {
+  maxListedTenants,
+  type PrefixTree,
+  type RestoreResult,
+  type TreeMatch,
+  type TreePiece,
+  type TreePlacement,
+} from './prefix-tree.js';
+import { RadixCore } from './radix-core.js';
+import { childOf, RadixNode } from './radix-node.js';
+import { RadixPath } from './radix-path.js';
+import { agreement, copyText, countCodePoints, textKey, textLabels } from './radix-text.js';
+import { checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
+import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
 
 export interface StringTreeOptions {
   /** Budget in code points, summed over tenants (CF-28). */
@@ -10,91 +26,193 @@ export interface StringTreeOptions {
 }
 
 export class StringTree implements PrefixTree<string, string> {
-  readonly #plain: PlainTree;
+  readonly #core: RadixCore<string>;
+  readonly #path = new RadixPath<string>();
+  // The request `#path` belongs to; undefined when it belongs to none.
+  #text: string | undefined = undefined;
+  #namespace: string | undefined = undefined;
+  #version = 0;
 
   constructor(options: StringTreeOptions) {
-    this.#plain = new PlainTree(options.maxTreeSize, 1);
+    this.#core = new RadixCore(textLabels, options.maxTreeSize);
   }
 
   get size(): number {
-    return this.#plain.size;
+    return this.#core.tenants.size;
   }
 
   get tenantCount(): number {
-    return this.#plain.tenantCount;
+    return this.#core.tenants.count;
   }
 
   get nodeCount(): number {
-    return this.#plain.nodeCount;
+    return this.#core.nodeCount;
   }
 
   get lastUse(): number {
-    return this.#plain.lastUse;
+    return this.#core.lastUse;
   }
 
   get maxTreeSize(): number {
-    return this.#plain.maxTreeSize;
+    return this.#core.maxTreeSize;
   }
 
   set maxTreeSize(units: number) {
-    this.#plain.maxTreeSize = units;
+    this.#core.maxTreeSize = units;
   }
 
   match(text: string, namespace?: string): TreeMatch {
-    return this.#plain.match(codePoints(text), namespace);
+    this.#descend(text, namespace);
+    const { matchedUnits, requestUnits, deepest } = this.#path;
+    const tenants = deepest === undefined ? [] : this.#core.tenantsOf(deepest, maxListedTenants);
+    return { matchedUnits, requestUnits, tenants };
   }
 
   insert(text: string, worker: WorkerId, namespace?: string): number {
-    return this.#plain.insert(codePoints(text), worker, namespace);
+    const core = this.#core;
+    const tenant = core.tenants.numberOf(worker);
+    if (text.length === 0) return 0;
+    if (this.#text !== text || this.#namespace !== namespace || this.#version !== core.version) {
+      this.#descend(text, namespace);
+    }
+    const before = core.tenants.size;
+    const use = ++core.lastUse;
+    core.hold(this.#endNode(text, namespace), tenant, use);
+    this.#text = undefined;
+    settle(core, core.tenants.size - before);
+    return use;
   }
 
   insertPlacement(text: string, worker: WorkerId, use: number, namespace?: string): boolean {
-    return this.#plain.insertPlacement(codePoints(text), worker, use, namespace);
+    checkedUse(use);
+    const core = this.#core;
+    const tenant = core.tenants.numberOf(worker);
+    core.lastUse = Math.max(core.lastUse, use);
+    if (text.length === 0) return false;
+    this.#descend(text, namespace);
+    const path = this.#path;
+    const last = path.partial ?? path.last;
+    if (path.position + path.agreed === text.length && last !== undefined) {
+      const known = core.holdings.find(last, tenant);
+      if (known !== 0 && core.holdings.use(known) >= use) return false;
+    }
+    const before = core.tenants.size;
+    core.holdMerged(this.#endNode(text, namespace), tenant, use);
+    this.#text = undefined;
+    settle(core, core.tenants.size - before);
+    return true;
   }
 
   addTenant(worker: WorkerId): void {
-    this.#plain.addTenant(worker);
+    this.#core.tenants.numberOf(worker);
   }
 
   removeTenant(worker: WorkerId): void {
-    this.#plain.removeTenant(worker);
+    if (this.#core.tenants.remove(worker)) settle(this.#core, 0);
   }
 
   sizeOf(worker: WorkerId): number {
-    return this.#plain.sizeOf(worker);
+    return this.#core.tenants.sizeOf(worker);
   }
 
   hasTenant(worker: WorkerId): boolean {
-    return this.#plain.hasTenant(worker);
+    return this.#core.tenants.has(worker);
   }
 
   tenants(): WorkerId[] {
-    return this.#plain.tenants();
+    return this.#core.tenants.ids();
   }
 
   maintain(budget: MaintenanceBudget): boolean {
-    return this.#plain.maintain(budget);
+    this.#text = undefined;
+    return work(this.#core, budget);
   }
 
   evictTo(units: number): number {
-    return this.#plain.evictTo(units);
+    return drainEvictions(this.#core, units);
   }
 
-  *pieces(_placementsPerPiece?: number): Generator<TreePiece<string>, void, undefined> {}
-
-  *placements(): Generator<TreePlacement<string>, void, undefined> {
-    for (const { units, ...rest } of this.#plain.placements()) yield { ...rest, units: String.fromCodePoint(...units) };
+  pieces(placementsPerPiece?: number): Generator<TreePiece<string>, void, undefined> {
+    return piecesOf(this.#core, textReader, placementsPerPiece);
   }
 
-  restore(_piece: TreePiece<string>, _accepts: (worker: WorkerId) => boolean): RestoreResult {
-    return { restored: 0, skipped: 0 };
+  placements(): Generator<TreePlacement<string>, void, undefined> {
+    return placementsOf(this.#core, textReader);
+  }
+
+  restore(piece: TreePiece<string>, accepts: (worker: WorkerId) => boolean): RestoreResult {
+    return restorePiece(this, textReader, piece, accepts);
   }
 
   printTree(): string {
-    return '';
+    return printTree(this.#core, textReader);
+  }
+
+  #descend(text: string, namespace: string | undefined): void {
+    const core = this.#core;
+    const path = this.#path;
+    path.begin(core.rootOf(namespace));
+    const mayBeDead = core.tenants.deadHoldings > 0;
+    let node = path.last;
+    let deepest: RadixNode<string> | undefined;
+    let readable = true;
+    let position = 0;
+    let knownUnits = 0;
+    let matchedUnits = 0;
+    while (node !== undefined && position < text.length) {
+      const child = childOf(node, textKey(text, position));
+      if (child === undefined) break;
+      const { label } = child;
+      const agreed = agreement(text, position, label);
+      const isWhole = agreed === label.length;
+      const units = isWhole ? child.units : countCodePoints(label.substring(0, agreed));
+      knownUnits += units;
+      if (mayBeDead && readable) readable = core.isReadable(child);
+      if (readable) {
+        matchedUnits += units;
+        deepest = child;
+      }
+      if (!isWhole) {
+        path.partial = child;
+        path.agreed = agreed;
+        break;
+      }
+      position += agreed;
+      node = child;
+    }
+    path.last = node;
+    path.position = position;
+    path.knownUnits = knownUnits;
+    path.matchedUnits = matchedUnits;
+    path.deepest = deepest;
+    const known = position + path.agreed;
+    path.requestUnits = knownUnits + (known < text.length ? countCodePoints(text.substring(known)) : 0);
+    this.#text = text;
+    this.#namespace = namespace;
+    this.#version = core.version;
+  }
+
+  /** The node that ends where the request does: found, split off or added. */
+  #endNode(text: string, namespace: string | undefined): RadixNode<string> {
+    const core = this.#core;
+    const { last, partial, agreed, position, knownUnits, requestUnits } = this.#path;
+    const parent = partial === undefined ? last : core.split(partial, agreed);
+    const known = position + agreed;
+    if (known === text.length && parent !== undefined) return parent;
+    const label = copyText(text, known, text.length);
+    const leaf = new RadixNode(
+      label,
+      label.length,
+      requestUnits - knownUnits,
+      parent ?? core.makeRoot(namespace as string),
+    );
+    core.addNode(textKey(text, known), leaf);
+    return leaf;
   }
 }
 
-function codePoints(text: string): number[] {
-  return Array.from(text, (unit) => unit.codePointAt(0) ?? 0);
-}
+const textReader: LabelReader<string, string, string> = {
+  partOf: (node) => node.label,
+  unitsOf: (parts) => parts.join(''),
+  isPart: (value): value is string => typeof value === 'string' && value.length > 0,
+};

@@ -1,0 +1,287 @@
+/**
+ * What both prefix trees do alike: namespaces, recording a path for a tenant, splitting and joining nodes, eviction and
+ * reclamation. How labels are stored and compared is the trees' business (`Labels`).
+ *
+ * Invariants between calls: a living tenant of a node is a tenant of all its ancestors, with a use at least as late
+ * (CA-30); `size` equals a recount (B05, B78); a node somebody holds or that has children, and no other, is in the tree;
+ * no node has an only child with the same tenants and uses that a removal left behind (B07).
+ *
+ * Recording is O(nodes of the path), evicting or reclaiming one holding O(1) apart from joins, which copy at most
+ * `maxJoinedUnits`.
+ */
+import type { WorkerId } from '../workers/candidate.js';
+import { Holdings } from './radix-holdings.js';
+import { hasChildren, RadixNode, removeChild, setChild } from './radix-node.js';
+import { Tenants } from './radix-tenants.js';
+
+/** What a tree knows about its labels. */
+export interface Labels<Label> {
+  /** The label of roots and of removed nodes. */
+  readonly empty: Label;
+  /** The key of a node under its parent. */
+  keyOf(node: RadixNode<Label>): number;
+  /** Cuts a label: the first `length` storage units go to `head`, the rest stays. Sets the units of both. */
+  split(node: RadixNode<Label>, head: RadixNode<Label>, length: number): void;
+  /** Puts the label of `head`, which is about to go, in front of that of its only child. */
+  join(head: RadixNode<Label>, tail: RadixNode<Label>): void;
+  /** The node was removed: its label space is free. */
+  release(node: RadixNode<Label>): void;
+}
+
+/** Joining copies labels; longer ones stay apart, so that an eviction step stays short. */
+const maxJoinedUnits = 16_384;
+
+export class RadixCore<Label> {
+  readonly tenants: Tenants = new Tenants();
+  readonly holdings: Holdings<Label> = new Holdings();
+  readonly #labels: Labels<Label>;
+  readonly #root: RadixNode<Label>;
+  readonly #namespaceRoots = new Map<string, RadixNode<Label>>();
+  readonly #namespaces = new Map<RadixNode<Label>, string>();
+  nodeCount = 0;
+  lastUse = 0;
+  maxTreeSize: number;
+  /** Changes whenever nodes were removed, split or joined other than by the insert that continues from a match. */
+  version = 0;
+
+  constructor(labels: Labels<Label>, maxTreeSize: number) {
+    this.#labels = labels;
+    this.maxTreeSize = maxTreeSize;
+    this.#root = new RadixNode<Label>(labels.empty, 0, 0, undefined);
+  }
+
+  // Namespaces: one root each, all in the same budget (CA-106).
+
+  rootOf(namespace: string | undefined): RadixNode<Label> | undefined {
+    return namespace === undefined ? this.#root : this.#namespaceRoots.get(namespace);
+  }
+
+  makeRoot(namespace: string): RadixNode<Label> {
+    const root = new RadixNode<Label>(this.#labels.empty, 0, 0, undefined);
+    this.#namespaceRoots.set(namespace, root);
+    this.#namespaces.set(root, namespace);
+    return root;
+  }
+
+  namespaceOf(root: RadixNode<Label>): string | undefined {
+    return this.#namespaces.get(root);
+  }
+
+  /** All roots, that of requests without a namespace first. */
+  roots(): RadixNode<Label>[] {
+    return [this.#root, ...this.#namespaceRoots.values()];
+  }
+
+  // Reading.
+
+  /** Whether a living tenant holds the node. Always true while nothing waits to be reclaimed. */
+  isReadable(node: RadixNode<Label>): boolean {
+    for (let holding = node.newestHolding; holding !== 0; holding = this.holdings.olderHolder(holding)) {
+      if (this.tenants.workerOf(this.holdings.tenant(holding)) !== undefined) return true;
+    }
+    return false;
+  }
+
+  /** The living tenants of a node, newest first, at most `limit` (CA-32). */
+  tenantsOf(node: RadixNode<Label>, limit: number): WorkerId[] {
+    const { holdings, tenants } = this;
+    let holding = node.newestHolding;
+    const newest = tenants.workerOf(holdings.tenant(holding));
+    holding = holdings.olderHolder(holding);
+    // Most nodes have one tenant.
+    if (holding === 0 && newest !== undefined) return [newest];
+    const workers: WorkerId[] = newest === undefined ? [] : [newest];
+    for (; holding !== 0 && workers.length < limit; holding = holdings.olderHolder(holding)) {
+      const worker = tenants.workerOf(holdings.tenant(holding));
+      if (worker !== undefined) workers.push(worker);
+    }
+    return workers;
+  }
+
+  // Recording.
+
+  /** Records `use`, later than all others, for a tenant on a node and on all nodes above it. */
+  hold(last: RadixNode<Label>, tenant: number, use: number): void {
+    const holdings = this.holdings;
+    let isNewBelow = false;
+    for (let node = last; node.parent !== undefined; node = node.parent) {
+      let holding = node.newestHolding;
+      if (holding === 0 || !holdings.renewNewest(holding, tenant, use)) {
+        holding = holdings.find(node, tenant);
+        if (holding === 0) {
+          holding = holdings.create(node, tenant, use);
+          holdings.addNewestHolder(node, holding);
+          this.tenants.grow(tenant, node.units);
+          if (isNewBelow) holdings.addChildren(holding, 1);
+          isNewBelow = true;
+          continue;
+        }
+        holdings.unlinkEnd(holding);
+        holdings.setUse(holding, use);
+        holdings.moveToNewestHolder(node, holding);
+      }
+      if (isNewBelow) holdings.addChildren(holding, 1);
+      isNewBelow = false;
+    }
+    holdings.linkNewestEnd(last.newestHolding);
+  }
+
+  /** As `hold`, for a use that may be older than what is known: uses only rise (LB-34). */
+  holdMerged(last: RadixNode<Label>, tenant: number, use: number): void {
+    const holdings = this.holdings;
+    let isNewBelow = false;
+    for (let node = last; node.parent !== undefined; node = node.parent) {
+      let holding = holdings.find(node, tenant);
+      const known = holding === 0 ? 0 : holdings.use(holding);
+      if (holding === 0) {
+        holding = holdings.create(node, tenant, use);
+        holdings.addHolderByUse(node, holding, this.#precedes);
+        this.tenants.grow(tenant, node.units);
+      } else if (known < use) {
+        holdings.unlinkEnd(holding);
+        holdings.setUse(holding, use);
+        holdings.moveHolderByUse(node, holding, this.#precedes);
+      }
+      if (isNewBelow) holdings.addChildren(holding, 1);
+      isNewBelow = known === 0;
+      if (node === last) {
+        if (known < use) holdings.linkEndByUse(holding);
+      } else if (known === use) {
+        holdings.unlinkEnd(holding);
+      }
+      if (known > use) return;
+    }
+  }
+
+  /** Tenants with the same use are listed by worker id, so that merges commute. */
+  readonly #precedes = (a: number, b: number): boolean =>
+    (this.tenants.workerOf(a) ?? '') < (this.tenants.workerOf(b) ?? '');
+
+  /** Adds a new leaf under its parent. */
+  addNode(key: number, node: RadixNode<Label>): void {
+    setChild(node.parent as RadixNode<Label>, key, node);
+    this.nodeCount++;
+  }
+
+  /** Cuts a node after `length` storage units and returns the new node in front; both have the same living tenants. */
+  split(node: RadixNode<Label>, length: number): RadixNode<Label> {
+    const parent = node.parent as RadixNode<Label>;
+    const head = new RadixNode<Label>(this.#labels.empty, 0, 0, parent);
+    setChild(parent, this.#labels.keyOf(node), head);
+    this.#labels.split(node, head, length);
+    setChild(head, this.#labels.keyOf(node), node);
+    node.parent = head;
+    this.nodeCount++;
+    let newer = 0;
+    for (let holding = node.newestHolding; holding !== 0; holding = this.holdings.olderHolder(holding)) {
+      const tenant = this.holdings.tenant(holding);
+      if (this.tenants.workerOf(tenant) === undefined) continue;
+      const copy = this.holdings.create(head, tenant, this.holdings.use(holding));
+      this.holdings.addHolderAfter(head, copy, newer);
+      this.holdings.addChildren(copy, 1);
+      this.tenants.grow(tenant, 0);
+      newer = copy;
+    }
+    return head;
+  }
+
+  // Removing.
+
+  /** Takes the least recently used (leaf, tenant) away (CA-42); returns its units, −1 when there is none. */
+  evictOldest(): number {
+    const { holdings, tenants } = this;
+    const end = holdings.oldestEnd();
+    if (end === 0) return -1;
+    const node = holdings.node(end);
+    const tenant = holdings.tenant(end);
+    const units = tenants.workerOf(tenant) === undefined ? 0 : node.units;
+    const above = node.parent === undefined ? 0 : holdings.find(node.parent, tenant);
+    if (above !== 0) {
+      holdings.addChildren(above, -1);
+      // The insert that ended here left its use on the node above, unless a later one overwrote it: that node is next.
+      if (holdings.use(above) === holdings.use(end) && holdings.children(above) === 0 && !holdings.isEnd(above)) {
+        holdings.linkOldestEnd(above);
+      }
+    }
+    this.#release(end, node);
+    return units;
+  }
+
+  /** Frees one holding of a removed worker. Returns false when none is left. */
+  reclaimOne(): boolean {
+    const dead = this.tenants.someDead();
+    if (dead === undefined) return false;
+    const holding = this.holdings.firstOfTenant(dead);
+    this.#release(holding, this.holdings.node(holding));
+    return true;
+  }
+
+  #release(holding: number, node: RadixNode<Label>): void {
+    this.version++;
+    this.tenants.shrink(this.holdings.tenant(holding), node.units);
+    this.holdings.release(holding);
+    let current = node;
+    while (current.newestHolding === 0 && !hasChildren(current)) {
+      const parent = current.parent;
+      if (parent === undefined) {
+        this.#dropRoot(current);
+        return;
+      }
+      this.#removeNode(current, parent);
+      current = parent;
+    }
+    let lower = current;
+    if (current.child !== undefined && this.#join(current, current.child)) lower = current.child;
+    if (lower.parent?.child === lower) this.#join(lower.parent, lower);
+  }
+
+  #removeNode(node: RadixNode<Label>, parent: RadixNode<Label>): void {
+    removeChild(parent, this.#labels.keyOf(node));
+    this.#labels.release(node);
+    // A match remembers its path: what it still refers to must not keep anything alive.
+    node.label = this.#labels.empty;
+    node.parent = undefined;
+    this.nodeCount--;
+  }
+
+  #dropRoot(root: RadixNode<Label>): void {
+    const namespace = this.#namespaces.get(root);
+    if (namespace === undefined) return;
+    this.#namespaces.delete(root);
+    this.#namespaceRoots.delete(namespace);
+  }
+
+  /** Joins a node with its only child when nothing tells them apart (B07). The child takes the node's place. */
+  #join(node: RadixNode<Label>, child: RadixNode<Label>): boolean {
+    const { holdings, tenants } = this;
+    const parent = node.parent;
+    if (parent === undefined || node.units + child.units > maxJoinedUnits || !this.#sameHolders(node, child)) {
+      return false;
+    }
+    const key = this.#labels.keyOf(node);
+    this.#labels.join(node, child);
+    child.parent = parent;
+    setChild(parent, key, child);
+    while (node.newestHolding !== 0) {
+      const holding = node.newestHolding;
+      tenants.shrink(holdings.tenant(holding), 0);
+      holdings.release(holding);
+    }
+    node.label = this.#labels.empty;
+    node.parent = undefined;
+    this.nodeCount--;
+    return true;
+  }
+
+  #sameHolders(a: RadixNode<Label>, b: RadixNode<Label>): boolean {
+    const holdings = this.holdings;
+    let ofA = a.newestHolding;
+    let ofB = b.newestHolding;
+    while (ofA !== 0 && ofB !== 0) {
+      if (holdings.use(ofA) !== holdings.use(ofB) || holdings.tenant(ofA) !== holdings.tenant(ofB)) return false;
+      ofA = holdings.olderHolder(ofA);
+      ofB = holdings.olderHolder(ofB);
+    }
+    return ofA === ofB;
+  }
+}

@@ -1,0 +1,293 @@
+/**
+ * Who holds which node: one holding for each (node, tenant) pair, kept as ten 32-bit words in pages of a typed array,
+ * so that the garbage collector never walks them. A holding is a number; 0 means none. Each is in up to three lists:
+ *
+ * - its node's holders, latest use first, ties by tenant order (CA-32);
+ * - the holdings of its tenant, so that a removed worker's memory is found without a search (CA-44);
+ * - the ends, oldest use first: a holding is an end while the tenant's last insert through the node also ended there.
+ *   Everything a tenant holds lies on the path of one of its ends with the same or a later use, so the oldest end is
+ *   always what LRU eviction takes next, and the ends with their uses describe a tree completely (CA-42, LB-34).
+ *
+ * All operations are O(1), apart from `linkEndByUse` and `addHolderByUse`, which serve merged placements only.
+ */
+import type { RadixNode } from './radix-node.js';
+
+const pageBits = 10;
+const pageSize = 1 << pageBits;
+const pageMask = pageSize - 1;
+
+// A holding's words. The first two are its use, a double.
+const holdingWords = 10;
+const tenantWord = 2;
+const childrenWord = 3;
+const olderEndWord = 4;
+const newerEndWord = 5;
+const olderHolderWord = 6;
+const newerHolderWord = 7;
+const previousOfTenantWord = 8;
+const nextOfTenantWord = 9;
+
+/** In `newerEndWord` of a holding that is not an end. */
+const notAnEnd = -1;
+
+/** From this many holders on, a node finds them through an index. */
+const indexedHolders = 6;
+
+class Page<Label> {
+  readonly words: Int32Array = new Int32Array(pageSize * holdingWords);
+  readonly uses: Float64Array = new Float64Array(this.words.buffer);
+  readonly nodes: (RadixNode<Label> | undefined)[] = new Array(pageSize).fill(undefined);
+}
+
+export class Holdings<Label> {
+  readonly #pages: Page<Label>[] = [new Page()];
+  // Holding 0 is the sentinel of the ends: its newer end is the oldest, its older end the newest.
+  #count = 1;
+  #firstFree = 0;
+  #lastMerged = 0;
+  /** First holding of each tenant. */
+  readonly #firstOfTenant: number[] = [];
+
+  /** Creates a holding that is in its tenant's list only. */
+  create(node: RadixNode<Label>, tenant: number, use: number): number {
+    let holding = this.#firstFree;
+    if (holding === 0) {
+      holding = this.#count++;
+      if (holding >> pageBits === this.#pages.length) this.#pages.push(new Page());
+    } else {
+      this.#firstFree = this.#get(holding, nextOfTenantWord);
+    }
+    const { words, uses, nodes } = this.#pages[holding >> pageBits] as Page<Label>;
+    const slot = holding & pageMask;
+    const at = slot * holdingWords;
+    nodes[slot] = node;
+    uses[at >> 1] = use;
+    words[at + tenantWord] = tenant;
+    words[at + childrenWord] = 0;
+    words[at + newerEndWord] = notAnEnd;
+    const next = this.#firstOfTenant[tenant] ?? 0;
+    words[at + previousOfTenantWord] = 0;
+    words[at + nextOfTenantWord] = next;
+    if (next !== 0) this.#set(next, previousOfTenantWord, holding);
+    this.#firstOfTenant[tenant] = holding;
+    return holding;
+  }
+
+  /** Takes a holding out of all lists and frees it. */
+  release(holding: number): void {
+    const page = this.#pages[holding >> pageBits] as Page<Label>;
+    const node = page.nodes[holding & pageMask] as RadixNode<Label>;
+    page.nodes[holding & pageMask] = undefined;
+    this.unlinkEnd(holding);
+    this.#removeHolder(node, holding);
+    const previous = this.#get(holding, previousOfTenantWord);
+    const next = this.#get(holding, nextOfTenantWord);
+    if (previous === 0) this.#firstOfTenant[this.tenant(holding)] = next;
+    else this.#set(previous, nextOfTenantWord, next);
+    if (next !== 0) this.#set(next, previousOfTenantWord, previous);
+    this.#set(holding, nextOfTenantWord, this.#firstFree);
+    this.#firstFree = holding;
+    if (this.#lastMerged === holding) this.#lastMerged = 0;
+  }
+
+  node(holding: number): RadixNode<Label> {
+    return (this.#pages[holding >> pageBits] as Page<Label>).nodes[holding & pageMask] as RadixNode<Label>;
+  }
+
+  tenant(holding: number): number {
+    return this.#get(holding, tenantWord);
+  }
+
+  use(holding: number): number {
+    return (this.#pages[holding >> pageBits] as Page<Label>).uses[(holding & pageMask) * (holdingWords >> 1)] as number;
+  }
+
+  setUse(holding: number, use: number): void {
+    (this.#pages[holding >> pageBits] as Page<Label>).uses[(holding & pageMask) * (holdingWords >> 1)] = use;
+  }
+
+  /** Raises the use of a node's newest holder to the latest of all, if that holder is `tenant`; it is no end then. */
+  renewNewest(holding: number, tenant: number, use: number): boolean {
+    const { words, uses } = this.#pages[holding >> pageBits] as Page<Label>;
+    const at = (holding & pageMask) * holdingWords;
+    if (words[at + tenantWord] !== tenant) return false;
+    uses[at >> 1] = use;
+    if (words[at + newerEndWord] !== notAnEnd) this.unlinkEnd(holding);
+    return true;
+  }
+
+  /** How many child nodes the tenant holds below this one. */
+  children(holding: number): number {
+    return this.#get(holding, childrenWord);
+  }
+
+  addChildren(holding: number, count: number): void {
+    this.#set(holding, childrenWord, this.#get(holding, childrenWord) + count);
+  }
+
+  firstOfTenant(tenant: number): number {
+    return this.#firstOfTenant[tenant] ?? 0;
+  }
+
+  // The holders of a node.
+
+  olderHolder(holding: number): number {
+    return this.#get(holding, olderHolderWord);
+  }
+
+  /** The tenant's holding of a node; 0 when it has none. */
+  find(node: RadixNode<Label>, tenant: number): number {
+    if (node.holdingIndex !== undefined) return node.holdingIndex.get(tenant) ?? 0;
+    let seen = 0;
+    for (let holding = node.newestHolding; holding !== 0; holding = this.#get(holding, olderHolderWord)) {
+      if (this.#get(holding, tenantWord) === tenant) return holding;
+      if (++seen === indexedHolders) return this.#indexHolders(node).get(tenant) ?? 0;
+    }
+    return 0;
+  }
+
+  addNewestHolder(node: RadixNode<Label>, holding: number): void {
+    this.#addHolder(node, holding, 0);
+  }
+
+  moveToNewestHolder(node: RadixNode<Label>, holding: number): void {
+    this.#unlinkHolder(node, holding);
+    this.#linkHolder(node, holding, 0);
+  }
+
+  /** Adds a holder, or moves one whose use was raised, to its place by use. `precedes` settles ties between tenants. */
+  addHolderByUse(node: RadixNode<Label>, holding: number, precedes: (a: number, b: number) => boolean): void {
+    this.#addHolder(node, holding, this.#newerHolderFor(node, holding, precedes));
+  }
+
+  moveHolderByUse(node: RadixNode<Label>, holding: number, precedes: (a: number, b: number) => boolean): void {
+    this.#unlinkHolder(node, holding);
+    this.#linkHolder(node, holding, this.#newerHolderFor(node, holding, precedes));
+  }
+
+  /** Adds a holder behind `newer`, or as the newest when that is 0. */
+  addHolderAfter(node: RadixNode<Label>, holding: number, newer: number): void {
+    this.#addHolder(node, holding, newer);
+  }
+
+  #newerHolderFor(node: RadixNode<Label>, holding: number, precedes: (a: number, b: number) => boolean): number {
+    const use = this.use(holding);
+    let newer = 0;
+    for (let other = node.newestHolding; other !== 0; other = this.#get(other, olderHolderWord)) {
+      const otherUse = this.use(other);
+      if (otherUse < use || (otherUse === use && !precedes(this.tenant(other), this.tenant(holding)))) break;
+      newer = other;
+    }
+    return newer;
+  }
+
+  #addHolder(node: RadixNode<Label>, holding: number, newer: number): void {
+    this.#linkHolder(node, holding, newer);
+    node.holdingIndex?.set(this.tenant(holding), holding);
+  }
+
+  #removeHolder(node: RadixNode<Label>, holding: number): void {
+    this.#unlinkHolder(node, holding);
+    const index = node.holdingIndex;
+    if (index === undefined) return;
+    index.delete(this.tenant(holding));
+    if (index.size < indexedHolders >> 1) node.holdingIndex = undefined;
+  }
+
+  #linkHolder(node: RadixNode<Label>, holding: number, newer: number): void {
+    const older = newer === 0 ? node.newestHolding : this.#get(newer, olderHolderWord);
+    this.#set(holding, newerHolderWord, newer);
+    this.#set(holding, olderHolderWord, older);
+    if (newer === 0) node.newestHolding = holding;
+    else this.#set(newer, olderHolderWord, holding);
+    if (older !== 0) this.#set(older, newerHolderWord, holding);
+  }
+
+  #unlinkHolder(node: RadixNode<Label>, holding: number): void {
+    const newer = this.#get(holding, newerHolderWord);
+    const older = this.#get(holding, olderHolderWord);
+    if (newer === 0) node.newestHolding = older;
+    else this.#set(newer, olderHolderWord, older);
+    if (older !== 0) this.#set(older, newerHolderWord, newer);
+  }
+
+  #indexHolders(node: RadixNode<Label>): Map<number, number> {
+    const index = new Map<number, number>();
+    for (let holding = node.newestHolding; holding !== 0; holding = this.#get(holding, olderHolderWord)) {
+      index.set(this.tenant(holding), holding);
+    }
+    node.holdingIndex = index;
+    return index;
+  }
+
+  // The ends.
+
+  /** 0 when there is no end. */
+  oldestEnd(): number {
+    return this.#get(0, newerEndWord);
+  }
+
+  /** The end after this one; 0 after the newest. */
+  newerEnd(end: number): number {
+    return this.#get(end, newerEndWord);
+  }
+
+  isEnd(holding: number): boolean {
+    return this.#get(holding, newerEndWord) !== notAnEnd;
+  }
+
+  linkNewestEnd(holding: number): void {
+    this.#linkEnd(holding, this.#get(0, olderEndWord));
+  }
+
+  linkOldestEnd(holding: number): void {
+    this.#linkEnd(holding, 0);
+  }
+
+  /** Links an end where its use belongs. Starts from the nearer of both ends of the list and the last merged place. */
+  linkEndByUse(holding: number): void {
+    const use = this.use(holding);
+    let older = this.#get(0, olderEndWord);
+    const oldest = this.#get(0, newerEndWord);
+    if (older !== 0 && this.use(older) - use > use - this.use(oldest)) older = 0;
+    if (this.#lastMerged !== 0 && this.isEnd(this.#lastMerged)) {
+      const distance = older === 0 ? use - this.use(oldest) : this.use(older) - use;
+      if (oldest !== 0 && Math.abs(this.use(this.#lastMerged) - use) < distance) older = this.#lastMerged;
+    }
+    while (older !== 0 && this.use(older) >= use) older = this.#get(older, olderEndWord);
+    for (;;) {
+      const newer = this.#get(older, newerEndWord);
+      if (newer === 0 || this.use(newer) >= use) break;
+      older = newer;
+    }
+    this.#linkEnd(holding, older);
+    this.#lastMerged = holding;
+  }
+
+  unlinkEnd(holding: number): void {
+    const newer = this.#get(holding, newerEndWord);
+    if (newer === notAnEnd) return;
+    const older = this.#get(holding, olderEndWord);
+    this.#set(older, newerEndWord, newer);
+    this.#set(newer, olderEndWord, older);
+    this.#set(holding, newerEndWord, notAnEnd);
+  }
+
+  #linkEnd(holding: number, older: number): void {
+    const newer = this.#get(older, newerEndWord);
+    this.#set(holding, olderEndWord, older);
+    this.#set(holding, newerEndWord, newer);
+    this.#set(older, newerEndWord, holding);
+    this.#set(newer, olderEndWord, holding);
+  }
+
+  #get(holding: number, word: number): number {
+    return (this.#pages[holding >> pageBits] as Page<Label>).words[
+      (holding & pageMask) * holdingWords + word
+    ] as number;
+  }
+
+  #set(holding: number, word: number, value: number): void {
+    (this.#pages[holding >> pageBits] as Page<Label>).words[(holding & pageMask) * holdingWords + word] = value;
+  }
+}

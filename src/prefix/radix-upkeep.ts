@@ -1,0 +1,67 @@
+/**
+ * When a prefix tree evicts and reclaims. Inside an insert, work is bounded by counts, so that it is the same in every
+ * run (LB-3); in `maintain` by the caller's budget (LB-5).
+ *
+ * Why the budget holds at insert (LB-32): every holding is at least one unit. A removal frees at least as many units as
+ * it leaves holdings to reclaim, and while the free budget is smaller than that number an insert reclaims as many
+ * holdings as it adds units. So once the tree is full again none is left, and each eviction frees a unit.
+ */
+import { refuse } from '../errors.js';
+import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
+import type { RadixCore } from './radix-core.js';
+
+/** Holdings reclaimed or evicted by any call, apart from what its own units require. */
+const holdingsPerCall = 256;
+
+/** Between two looks at the budget. */
+const holdingsPerLook = 32;
+
+/** Uses stay exact integers for ever: nobody counts from here to 2⁵³. */
+const maxUse = 2 ** 52;
+
+/** After an insert of `added` units, or a removal. */
+export function settle<Label>(core: RadixCore<Label>, added: number): void {
+  const { tenants } = core;
+  if (tenants.deadHoldings === 0 && tenants.size <= core.maxTreeSize) return;
+  let left = holdingsPerCall;
+  while (tenants.deadHoldings > 0) {
+    if (left-- <= (tenants.size + tenants.deadHoldings > core.maxTreeSize ? -added : 0)) break;
+    core.reclaimOne();
+  }
+  left = holdingsPerCall + added;
+  while (tenants.size > core.maxTreeSize && left-- > 0) core.evictOldest();
+}
+
+/** Reclaims and evicts until done or out of budget; returns whether work is left. */
+export function work<Label>(core: RadixCore<Label>, budget: MaintenanceBudget): boolean {
+  const { tenants } = core;
+  for (;;) {
+    for (let i = 0; i < holdingsPerLook; i++) {
+      if (tenants.deadHoldings > 0) core.reclaimOne();
+      else if (tenants.size > core.maxTreeSize) core.evictOldest();
+      else return false;
+    }
+    if (budget.spent()) return true;
+  }
+}
+
+/** Evicts until `size` ≤ `units`, in one go. Returns the units evicted. */
+export function drainEvictions<Label>(core: RadixCore<Label>, units: number): number {
+  let evicted = 0;
+  while (core.tenants.size > units) {
+    const freed = core.evictOldest();
+    if (freed < 0) break;
+    evicted += freed;
+  }
+  return evicted;
+}
+
+/** Whether a tree can have given this use out. */
+export function isUse(use: unknown): use is number {
+  return Number.isInteger(use) && (use as number) >= 1 && (use as number) <= maxUse;
+}
+
+/** @throws TypeError for a use no tree can have given out */
+export function checkedUse(use: number): void {
+  if (!isUse(use)) throw refuse('use', `an integer from 1 to ${maxUse}`, use);
+}

@@ -1,0 +1,231 @@
+/**
+ * Reading a prefix tree out and back in (LB-33, LB-34). The ends of a tree with their uses describe it completely (see
+ * `Holdings`), so a snapshot lists them, oldest first, in pieces; inside a piece each node is written once. Merging
+ * the pieces into an empty tree, in any order, gives the same tree.
+ */
+import { show } from '../errors.js';
+import type { WorkerId } from '../workers/candidate.js';
+import type { PrefixTree, RestoreResult, TreePiece, TreePlacement } from './prefix-tree.js';
+import type { RadixCore } from './radix-core.js';
+import type { RadixNode } from './radix-node.js';
+import { isUse } from './radix-upkeep.js';
+
+/** How a tree's labels are read: `Part` is a label as plain data, `Units` a whole request. */
+export interface LabelReader<Label, Part, Units> {
+  partOf(node: RadixNode<Label>): Part;
+  unitsOf(parts: readonly Part[]): Units;
+  /** Whether a value from a snapshot is a label that is not empty. */
+  isPart(value: unknown): value is Part;
+}
+
+const defaultPlacementsPerPiece = 256;
+
+/**
+ * The pieces of a tree. It may change between two of them: an end that moves while it waits is met later, and a piece
+ * grows by the number of uses given out since the last one, so that the walk overtakes a busy tree.
+ */
+export function* piecesOf<Label, Part>(
+  core: RadixCore<Label>,
+  reader: LabelReader<Label, Part, unknown>,
+  placementsPerPiece: number = defaultPlacementsPerPiece,
+): Generator<TreePiece<Part>, void, undefined> {
+  const walk = new EndsWalk(core);
+  for (;;) {
+    const ends = walk.next(placementsPerPiece);
+    if (ends.length === 0) return;
+    const piece = new PieceWriter(core, reader);
+    for (const end of ends) piece.add(end);
+    yield piece.written();
+  }
+}
+
+/** The placements one by one; the tree may change in between, as for `piecesOf`. */
+export function* placementsOf<Label, Part, Units>(
+  core: RadixCore<Label>,
+  reader: LabelReader<Label, Part, Units>,
+): Generator<TreePlacement<Units>, void, undefined> {
+  const walk = new EndsWalk(core);
+  for (let ends = walk.next(1); ends.length > 0; ends = walk.next(1)) {
+    for (const end of ends) {
+      const parts: Part[] = [];
+      let node = core.holdings.node(end);
+      for (; node.parent !== undefined; node = node.parent) parts.push(reader.partOf(node));
+      const worker = core.tenants.workerOf(core.holdings.tenant(end)) as WorkerId;
+      const use = core.holdings.use(end);
+      yield { namespace: core.namespaceOf(node), units: reader.unitsOf(parts.reverse()), worker, use };
+    }
+  }
+}
+
+/** Walks the ends of living tenants, oldest first, while the tree changes. */
+class EndsWalk<Label> {
+  readonly #core: RadixCore<Label>;
+  #visited: { readonly end: number; readonly use: number }[] = [];
+  #lastUse: number;
+
+  constructor(core: RadixCore<Label>) {
+    this.#core = core;
+    this.#lastUse = core.lastUse;
+  }
+
+  /** The next ends; none when the walk is over. */
+  next(count: number): number[] {
+    const { holdings, tenants, lastUse } = this.#core;
+    const wanted = count + (lastUse - this.#lastUse);
+    this.#lastUse = lastUse;
+    const ends: number[] = [];
+    let end = this.#resume();
+    if (end !== 0) this.#visited = [];
+    for (; end !== 0 && ends.length < wanted; end = holdings.newerEnd(end)) {
+      this.#visited.push({ end, use: holdings.use(end) });
+      if (tenants.workerOf(holdings.tenant(end)) !== undefined) ends.push(end);
+    }
+    return ends;
+  }
+
+  /** The first end not visited. Mostly the one after the last visited; when that moved, after an earlier one. */
+  #resume(): number {
+    const { holdings } = this.#core;
+    for (let i = this.#visited.length - 1; i >= 0; i--) {
+      const { end, use } = this.#visited[i] as { end: number; use: number };
+      if (holdings.isEnd(end) && holdings.use(end) === use) return this.#after(holdings.newerEnd(end));
+    }
+    return this.#after(holdings.oldestEnd());
+  }
+
+  /** The first end from `end` on whose use is later than that of everything visited. */
+  #after(end: number): number {
+    const { holdings } = this.#core;
+    const use = this.#visited[this.#visited.length - 1]?.use ?? 0;
+    let next = end;
+    while (next !== 0 && holdings.use(next) < use) next = holdings.newerEnd(next);
+    return next;
+  }
+}
+
+class PieceWriter<Label, Part> {
+  readonly #core: RadixCore<Label>;
+  readonly #reader: LabelReader<Label, Part, unknown>;
+  readonly #nodes = new Map<RadixNode<Label>, number>();
+  readonly #workers = new Map<WorkerId, number>();
+  readonly #namespaces = new Map<string | null, number>();
+  readonly #parents: number[] = [];
+  readonly #labels: Part[] = [];
+  readonly #holds: number[] = [];
+
+  constructor(core: RadixCore<Label>, reader: LabelReader<Label, Part, unknown>) {
+    this.#core = core;
+    this.#reader = reader;
+  }
+
+  add(end: number): void {
+    const { holdings, tenants } = this.#core;
+    const worker = tenants.workerOf(holdings.tenant(end)) as WorkerId;
+    this.#holds.push(this.#indexOf(holdings.node(end)), position(this.#workers, worker), holdings.use(end));
+  }
+
+  written(): TreePiece<Part> {
+    return {
+      workers: [...this.#workers.keys()],
+      namespaces: [...this.#namespaces.keys()],
+      parents: this.#parents,
+      labels: this.#labels,
+      holds: this.#holds,
+    };
+  }
+
+  #indexOf(node: RadixNode<Label>): number {
+    const missing: RadixNode<Label>[] = [];
+    let above: RadixNode<Label> = node;
+    let index: number | undefined;
+    for (;;) {
+      index = this.#nodes.get(above);
+      if (index !== undefined) break;
+      if (above.parent === undefined) {
+        index = -1 - position(this.#namespaces, this.#core.namespaceOf(above) ?? null);
+        break;
+      }
+      missing.push(above);
+      above = above.parent;
+    }
+    for (let i = missing.length - 1; i >= 0; i--) {
+      const next = missing[i] as RadixNode<Label>;
+      this.#parents.push(index);
+      this.#labels.push(this.#reader.partOf(next));
+      index = this.#parents.length - 1;
+      this.#nodes.set(next, index);
+    }
+    return index;
+  }
+}
+
+/** The position of a key in its map, added when it is new. */
+function position<Key>(positions: Map<Key, number>, key: Key): number {
+  const known = positions.get(key);
+  if (known !== undefined) return known;
+  positions.set(key, positions.size);
+  return positions.size - 1;
+}
+
+/** Merges a piece. It comes from outside: what does not fit is skipped and counted. */
+export function restorePiece<Label, Part, Units>(
+  tree: PrefixTree<Units, Part>,
+  reader: LabelReader<Label, Part, Units>,
+  piece: TreePiece<Part>,
+  accepts: (worker: WorkerId) => boolean,
+): RestoreResult {
+  const { workers, namespaces, parents, labels, holds } = piece;
+  if (![workers, namespaces, parents, labels, holds].every(Array.isArray)) return { restored: 0, skipped: 1 };
+  let restored = 0;
+  let skipped = 0;
+  for (let i = 0; i < holds.length; i += 3) {
+    const worker = workers[holds[i + 1] ?? -1];
+    const use = holds[i + 2];
+    const parts: Part[] = [];
+    let node = holds[i] ?? -1;
+    while (node >= 0) {
+      const part = labels[node];
+      const parent: unknown = parents[node];
+      // Parents come first: anything else might never end.
+      if (!reader.isPart(part) || !Number.isInteger(parent) || (parent as number) >= node) break;
+      parts.push(part);
+      node = parent as number;
+    }
+    const namespace = node < 0 ? namespaces[-1 - node] : undefined;
+    const isWhole = parts.length > 0 && (namespace === null || typeof namespace === 'string');
+    if (!isWhole || typeof worker !== 'string' || !isUse(use) || !accepts(worker)) {
+      skipped++;
+      continue;
+    }
+    tree.insertPlacement(reader.unitsOf(parts.reverse()), worker, use, namespace ?? undefined);
+    restored++;
+  }
+  return { restored, skipped };
+}
+
+/** One line for each node: its label, then its tenants with their uses, newest first. */
+export function printTree<Label, Part>(core: RadixCore<Label>, reader: LabelReader<Label, Part, unknown>): string {
+  const lines: string[] = [];
+  for (const root of core.roots()) {
+    const namespace = core.namespaceOf(root);
+    lines.push(namespace === undefined ? '(no namespace)' : `(namespace ${show(namespace)})`);
+    const waiting: [RadixNode<Label>, number][] = [[root, 0]];
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const [node, depth] = next;
+      if (node !== root)
+        lines.push(`${'  '.repeat(depth)}${JSON.stringify(reader.partOf(node))} ${holders(core, node)}`);
+      if (node.child !== undefined) waiting.push([node.child, depth + 1]);
+      if (node.children !== undefined) for (const child of node.children.values()) waiting.push([child, depth + 1]);
+    }
+  }
+  return lines.join('\n');
+}
+
+function holders<Label>(core: RadixCore<Label>, node: RadixNode<Label>): string {
+  const shown: string[] = [];
+  for (let holding = node.newestHolding; holding !== 0; holding = core.holdings.olderHolder(holding)) {
+    const worker = core.tenants.workerOf(core.holdings.tenant(holding));
+    if (worker !== undefined) shown.push(`${worker}@${core.holdings.use(holding)}`);
+  }
+  return shown.join(' ');
+}
