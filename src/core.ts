@@ -13,7 +13,7 @@ import { clockOf, randomOf } from './policies/runtime-options.js';
 import { pinEventsOf, policyEventsOf } from './policy-events.js';
 import type { Pool } from './pool.js';
 import { type PoolHost, PoolSet } from './pools.js';
-import { type BlockSizeMismatch, KvEventFeed } from './prefix/kv-event-feed.js';
+import { KvEventFeed } from './prefix/kv-event-feed.js';
 import type { PolicyPlan, RouterPlan } from './router-options.js';
 import { type Clock, ElapsedTime } from './runtime/clock.js';
 import type { Hash64 } from './runtime/hash.js';
@@ -52,7 +52,7 @@ export class RouterCore implements PoolHost {
     this.time = new ElapsedTime(this.clock);
     this.random = randomOf(plan.options);
     this.pins = new PinMap(plan.options, pinEventsOf(this.hub));
-    this.kvEvents = new KvEventFeed({ blockSizeMismatch: (mismatch) => this.#blockSizeMismatch(mismatch) });
+    this.kvEvents = new KvEventFeed({ warning: (warning) => this.warn(warning) });
     this.leases = new LeaseBook((lease, end, outcome) => this.#leaseEnded(lease, end, outcome));
     this.pools = new PoolSet(this);
   }
@@ -144,11 +144,6 @@ export class RouterCore implements PoolHost {
     const options = plan.options as Resolved<typeof cacheAwareTable>;
     const { kvIndexerTtlMs: ttlMs, kvIndexerMaxEntries: maxEntries, blockSize } = options;
     this.kvEvents.configure(model, { ttlMs, maxEntries, blockSize });
-  }
-
-  #blockSizeMismatch({ worker, model, blockSize, expectedBlockSize }: BlockSizeMismatch): void {
-    const message = `worker ${worker} stores blocks of ${blockSize} tokens, ${expectedBlockSize} were expected`;
-    this.warn({ code: 'blockSizeMismatch', message, fields: ['blockSize', 'kvBlockSize'], worker, model });
   }
 
   #leaseEnded(lease: Lease, end: LeaseEnd, outcome: LeaseOutcome | undefined): void {

@@ -83,7 +83,7 @@ export { standalone } from './policies/standalone.js';
 export { stickySessions } from './policies/sticky-sessions.js';
 export { HashIndex } from './prefix/hash-index.js';
 export type { BlockHash, KvBlock, KvEvent, KvEventBatch } from './prefix/kv-event.js';
-export type { BlockSizeMismatch, KvBatchResult, KvEventCounts, KvIndexSettings } from './prefix/kv-event-feed.js';
+export type { KvBatchResult, KvEventCounts, KvEventWarning, KvIndexSettings } from './prefix/kv-event-feed.js';
 export { KvEventFeed } from './prefix/kv-event-feed.js';
 export { KvEventIndex } from './prefix/kv-event-index.js';
 export { nextSequence } from './prefix/kv-event-stream.js';
