@@ -1,0 +1,514 @@
+/**
+ * The gateway of examples/express-gateway over real sockets: what it relays, what it does when a client or a worker
+ * goes away, and that every dispatch gives its count back (faults B30 to B35).
+ */
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  request,
+  type ServerResponse,
+} from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createRouter, type Router, type RouterEvents, type RouterOptions } from 'kvroute';
+import OpenAI from 'openai';
+import { afterEach, describe, expect, it } from 'vitest';
+import { newMeasurements, runTraffic } from '../../examples/express-gateway/driver.js';
+import { createGateway, type GatewayOptions } from '../../examples/express-gateway/gateway.js';
+import { makeTraffic } from '../../examples/express-gateway/traffic.js';
+import type { EngineOptions } from '../../examples/shared/engine-simulator/engine.js';
+import { type EngineServer, startEngine } from '../../examples/shared/engine-simulator/server.js';
+import { closeServer, listen } from '../../examples/shared/listen.js';
+
+const cleanup: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const undo of cleanup.splice(0).reverse()) await undo();
+});
+
+async function engines(count: number, options: EngineOptions = {}): Promise<EngineServer[]> {
+  const started = await Promise.all(Array.from({ length: count }, () => startEngine({ decodeStepMs: 4, ...options })));
+  for (const engine of started) cleanup.push(() => engine.close());
+  return started;
+}
+
+/** A worker whose every answer is written by the test; load polls find nothing unless it wants them. */
+async function scriptedWorker(handler: RequestListener, polled: RequestListener = notFound): Promise<string> {
+  const server = createServer((req, res) => (req.method === 'POST' ? handler : polled)(req, res));
+  cleanup.push(() => closeServer(server));
+  return listen(server);
+}
+
+function notFound(_req: IncomingMessage, res: ServerResponse): void {
+  res.writeHead(404).end();
+}
+
+interface Stand {
+  readonly url: string;
+  readonly router: Router;
+  readonly sockets: Socket[];
+  readonly leaseEnds: RouterEvents['leaseEnded'][];
+  inFlight(): number[];
+}
+
+async function gateway(
+  workers: readonly string[],
+  options: RouterOptions = {},
+  gatewayOptions: Partial<GatewayOptions> = {},
+): Promise<Stand> {
+  const router = await createRouter({ policy: 'round_robin', seed: 1, ...options });
+  for (const url of workers) router.addWorker({ url, models: ['demo'], runtime: 'sglang' });
+  const leaseEnds: RouterEvents['leaseEnded'][] = [];
+  router.on('leaseEnded', (end) => leaseEnds.push(end));
+  const { app, close } = createGateway(router, { loadPollIntervalMs: 10_000, ...gatewayOptions });
+  cleanup.push(close);
+  const server = createServer(app);
+  cleanup.push(() => closeServer(server));
+  const sockets: Socket[] = [];
+  server.on('connection', (socket) => sockets.push(socket));
+  const url = await listen(server);
+  return { url, router, sockets, leaseEnds, inFlight: () => router.workers().map((worker) => worker.inFlight) };
+}
+
+function client(url: string): OpenAI {
+  return new OpenAI({ baseURL: `${url}/v1`, apiKey: 'unused', maxRetries: 0 });
+}
+
+function chatBody(maxTokens: number, stream = true): string {
+  return JSON.stringify({
+    model: 'demo',
+    messages: [{ role: 'user', content: 'tell me something' }],
+    max_tokens: maxTokens,
+    stream,
+  });
+}
+
+function post(url: string, body: string, init: RequestInit = {}): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, { method: 'POST', body, ...init });
+}
+
+async function until(condition: () => boolean, withinMs: number): Promise<number> {
+  const from = performance.now();
+  while (!condition()) {
+    if (performance.now() - from > withinMs) throw new Error(`not true within ${withinMs} ms`);
+    await sleep(1);
+  }
+  return performance.now() - from;
+}
+
+/** A request over a socket of its own, so that the test can cut it at any moment. */
+function rawRequest(url: string, body: string, contentLength = Buffer.byteLength(body)): Socket {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {});
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\ncontent-length: ${contentLength}\r\n\r\n${body}`,
+  );
+  return socket;
+}
+
+describe('relaying', () => {
+  it('WK-30, OB-100: streams token by token, names the worker, and counts until the body has ended', async () => {
+    const [engine] = (await engines(1, { decodeStepMs: 20 })) as [EngineServer];
+    const stand = await gateway([engine.url]);
+    const { data: stream, response } = await client(stand.url)
+      .chat.completions.create({
+        model: 'demo',
+        messages: [{ role: 'user', content: 'tell me something' }],
+        max_tokens: 10,
+        stream: true,
+      })
+      .withResponse();
+    expect(response.headers.get('x-smg-routed-worker-id')).toBe(engine.url);
+    expect(response.headers.get('content-type')).toBe('text/event-stream');
+
+    const arrivals: number[] = [];
+    const counts: number[] = [];
+    let text = '';
+    for await (const chunk of stream) {
+      const word = chunk.choices[0]?.delta.content ?? '';
+      if (word === '') continue;
+      arrivals.push(performance.now());
+      counts.push(...stand.inFlight());
+      text += word;
+    }
+    expect(counts.slice(0, 9)).toEqual(Array(9).fill(1));
+    expect(stand.inFlight()).toEqual([0]);
+    // Ten tokens at 20 ms: a gateway that collects them first would hand them over at once.
+    expect((arrivals[9] as number) - (arrivals[0] as number)).toBeGreaterThan(120);
+    const direct = (await (await post(engine.url, chatBody(10, false))).json()) as OpenAI.ChatCompletion;
+    expect(text).toBe(direct.choices[0]?.message.content);
+    expect(stand.leaseEnds).toMatchObject([{ end: 'body', outcome: { status: 200 } }]);
+  });
+
+  it('relays answers that are not streamed, and the other routes', async () => {
+    const [engine] = (await engines(1)) as [EngineServer];
+    const stand = await gateway([engine.url]);
+    const completion = await client(stand.url).completions.create({
+      model: 'demo',
+      prompt: 'x'.repeat(40),
+      max_tokens: 2,
+    });
+    expect(completion.usage).toMatchObject({ prompt_tokens: 10, completion_tokens: 2 });
+    const generated = await fetch(`${stand.url}/generate`, {
+      method: 'POST',
+      body: JSON.stringify({ input_ids: [1, 2, 3], sampling_params: { max_new_tokens: 1 } }),
+    });
+    expect(await generated.json()).toMatchObject({ meta_info: { prompt_tokens: 3 } });
+    expect(stand.inFlight()).toEqual([0]);
+  });
+
+  it('CA-111, OB-101: sends the body as it came, and keeps connection headers, hints and error marks to itself', async () => {
+    let seen: IncomingMessage['headers'] = {};
+    let seenBody = '';
+    const worker = await scriptedWorker(async (req, res) => {
+      seen = req.headers;
+      for await (const chunk of req) seenBody += chunk;
+      res.writeHead(200, { 'x-request-id': 'r1', 'x-smg-error-code': 'forged', 'keep-alive': 'timeout=9' }).end('{}');
+    });
+    const stand = await gateway([worker]);
+    const body = '{ "model":"demo", "messages": [], "unknown_field": 1e2 }';
+    const response = await post(stand.url, body, {
+      headers: { authorization: 'Bearer key', 'x-smg-routing-tokens': '1,2,3', 'content-type': 'application/json' },
+    });
+    expect(seenBody).toBe(body);
+    expect(seen.authorization).toBe('Bearer key');
+    expect(seen['content-type']).toBe('application/json');
+    expect(seen['x-smg-routing-tokens']).toBeUndefined();
+    expect(response.headers.get('x-request-id')).toBe('r1');
+    expect(response.headers.get('x-smg-error-code')).toBeNull();
+    expect(response.headers.get('x-smg-routed-worker-id')).toBe(worker);
+  });
+
+  it('passes a worker error on as it is and tries no other worker for it', async () => {
+    const [one, two] = (await engines(2)) as [EngineServer, EngineServer];
+    const stand = await gateway([one.url, two.url]);
+    for (const engine of [one, two]) engine.faults.failNext(1, 422);
+    const response = await post(stand.url, chatBody(1));
+    expect(response.status).toBe(422);
+    expect(await response.json()).toMatchObject({ error: { message: 'injected' } });
+    expect(stand.leaseEnds).toMatchObject([{ outcome: { status: 422 } }]);
+    expect(stand.inFlight()).toEqual([0, 0]);
+  });
+
+  it('does not read ahead of a slow client', async () => {
+    const total = 48 * 1024 * 1024;
+    const chunk = Buffer.alloc(64 * 1024, 'x');
+    let written = 0;
+    const worker = await scriptedWorker((req, res) => {
+      req.resume();
+      res.writeHead(200, { 'content-type': 'application/octet-stream' });
+      const write = () => {
+        while (written < total) {
+          written += chunk.length;
+          if (!res.write(chunk)) return res.once('drain', write);
+        }
+        return res.end();
+      };
+      write();
+    });
+    const stand = await gateway([worker]);
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const { hostname, port } = new URL(stand.url);
+      const req = request({ hostname, port, path: '/v1/chat/completions', method: 'POST' }, resolve);
+      req.on('error', reject).end(chatBody(1));
+    });
+    response.pause();
+    // The sockets' own buffers fill up, then the worker has to wait.
+    let before = -1;
+    while (written !== before) {
+      before = written;
+      await sleep(150);
+    }
+    expect(written).toBeLessThan(total / 2);
+    expect(stand.inFlight()).toEqual([1]);
+    let received = 0;
+    for await (const part of response) received += (part as Buffer).length;
+    expect(received).toBe(total);
+    await until(() => stand.inFlight()[0] === 0, 100);
+    expect(stand.leaseEnds).toMatchObject([{ end: 'body', outcome: { status: 200 } }]);
+  });
+});
+
+describe('clients that leave', () => {
+  it('B31: in mid-stream, give the count back within 100 ms and stop the engine', async () => {
+    const [engine] = (await engines(1)) as [EngineServer];
+    const stand = await gateway([engine.url]);
+    const socket = rawRequest(stand.url, chatBody(5_000));
+    await new Promise((resolve) => socket.once('data', resolve));
+    await sleep(50);
+    expect(stand.inFlight()).toEqual([1]);
+    socket.destroy();
+    expect(await until(() => stand.inFlight()[0] === 0, 1_000)).toBeLessThan(100);
+    await until(() => engine.totals.cancelled === 1, 1_000);
+    expect(engine.engine.load()).toMatchObject({ runningRequests: 0, waitingRequests: 0, usedTokens: 0 });
+    expect(stand.leaseEnds).toMatchObject([{ end: 'aborted', outcome: { aborted: true } }]);
+    expect(stand.router.workers()[0]?.consecutiveFailures).toBe(0);
+  });
+
+  it('B33: while the worker is silent, give the count back at once', async () => {
+    const [engine] = (await engines(1)) as [EngineServer];
+    engine.faults.stallNext(1);
+    const stand = await gateway([engine.url]);
+    const socket = rawRequest(stand.url, chatBody(5));
+    await until(() => stand.inFlight()[0] === 1, 1_000);
+    await sleep(20);
+    socket.destroy();
+    expect(await until(() => stand.inFlight()[0] === 0, 1_000)).toBeLessThan(100);
+    expect(stand.leaseEnds).toMatchObject([{ end: 'aborted' }]);
+    expect(stand.router.workers()[0]?.consecutiveFailures).toBe(0);
+  });
+
+  it('B32: before their request is complete, reach no worker', async () => {
+    const [engine] = (await engines(1)) as [EngineServer];
+    const stand = await gateway([engine.url]);
+    const half = chatBody(5).slice(0, 40);
+    const socket = rawRequest(stand.url, half, 1_000);
+    await until(() => stand.sockets.length === 1, 1_000);
+    await sleep(20);
+    socket.destroy();
+    const late = rawRequest(stand.url, chatBody(5));
+    late.destroySoon(); // sends everything and closes without waiting for the answer
+    await until(() => stand.sockets.length === 2 && stand.sockets.every(({ destroyed }) => destroyed), 1_000);
+    await until(() => stand.inFlight()[0] === 0, 1_000);
+    expect((await post(stand.url, chatBody(5))).status).toBe(200);
+    expect(engine.totals.requests - engine.totals.cancelled).toBe(1);
+  });
+
+  it('B30: keep a count for each of many streams, and none when all have left', async () => {
+    const started = await engines(3, { kvCapacityTokens: 64_000 });
+    const stand = await gateway(started.map(({ url }) => url));
+    const leave = new AbortController();
+    const streams = Array.from({ length: 30 }, () => post(stand.url, chatBody(5_000), { signal: leave.signal }));
+    await Promise.all(streams);
+    expect(stand.inFlight()).toEqual([10, 10, 10]);
+    leave.abort();
+    expect(await until(() => stand.inFlight().every((count) => count === 0), 1_000)).toBeLessThan(200);
+    await until(() => started.every(({ totals }) => totals.cancelled === 10), 1_000);
+  });
+});
+
+describe('workers that fail', () => {
+  it('CB-25: breaking off in mid-stream ends the client’s stream with an error and charges the worker', async () => {
+    const [engine] = (await engines(1)) as [EngineServer];
+    engine.faults.breakNext(1, 3);
+    const stand = await gateway([engine.url]);
+    const response = await post(stand.url, chatBody(50));
+    expect(response.status).toBe(200);
+    await expect(response.text()).rejects.toThrow('terminated');
+    expect(stand.inFlight()).toEqual([0]);
+    expect(stand.leaseEnds).toMatchObject([{ outcome: { error: 'body' } }]);
+    expect(stand.router.workers()[0]?.consecutiveFailures).toBe(1);
+  });
+
+  it('LB-14: a refusal before the answer leads to another worker', async () => {
+    const [one, two] = (await engines(2)) as [EngineServer, EngineServer];
+    one.faults.failNext(1, 503);
+    const stand = await gateway([one.url, two.url]);
+    for (let i = 0; i < 2; i++) {
+      const response = await post(stand.url, chatBody(2));
+      expect(response.status).toBe(200);
+      await response.text();
+    }
+    expect(stand.leaseEnds.map(({ outcome }) => outcome)).toEqual(
+      expect.arrayContaining([{ status: 503 }, { status: 200 }, { status: 200 }]),
+    );
+    expect(stand.leaseEnds).toHaveLength(3);
+    expect(stand.inFlight()).toEqual([0, 0]);
+  });
+
+  it('a worker that is not there is tried once, then another answers', async () => {
+    const gone = await startEngine();
+    await gone.close();
+    const [engine] = (await engines(1)) as [EngineServer];
+    const stand = await gateway([gone.url, engine.url]);
+    for (let i = 0; i < 4; i++) {
+      const response = await post(stand.url, chatBody(1));
+      expect([response.status, response.headers.get('x-smg-routed-worker-id')]).toEqual([200, engine.url]);
+      await response.text();
+    }
+    expect(stand.leaseEnds.filter(({ outcome }) => outcome && 'error' in outcome)).not.toHaveLength(0);
+    expect(stand.inFlight()).toEqual([0, 0]);
+  });
+
+  it('when nobody answers the client is told so, in a form its library understands', async () => {
+    const gone = await startEngine();
+    await gone.close();
+    const stand = await gateway([gone.url]);
+    const error = await client(stand.url)
+      .chat.completions.create({ model: 'demo', messages: [] })
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(OpenAI.APIError);
+    expect(error).toMatchObject({ status: 502, code: 'service_unavailable' });
+    expect((error as InstanceType<typeof OpenAI.APIError>).headers?.get('x-smg-error-code')).toBe(
+      'service_unavailable',
+    );
+    expect(stand.inFlight()).toEqual([0]);
+  });
+
+  it('a refusal of the last worker is passed on', async () => {
+    const [engine] = (await engines(1)) as [EngineServer];
+    engine.faults.failNext(10, 500);
+    const stand = await gateway([engine.url], { retry: { maxAttempts: 2 } });
+    const response = await post(stand.url, chatBody(1));
+    expect(response.status).toBe(500);
+    expect(await response.json()).toMatchObject({ error: { message: 'injected' } });
+    expect(stand.leaseEnds.map(({ outcome }) => outcome)).toEqual([{ status: 500 }, { status: 500 }]);
+    // Two attempts of one request are one failure (CB-30).
+    expect(stand.router.workers()[0]?.consecutiveFailures).toBe(1);
+  });
+
+  it('CB-20: a worker that stays silent counts as a timeout', async () => {
+    const [engine] = (await engines(1)) as [EngineServer];
+    engine.faults.stallNext(1);
+    const stand = await gateway([engine.url], { retry: { maxAttempts: 1 } }, { workerTimeoutMs: 100 });
+    const response = await post(stand.url, chatBody(1));
+    expect([response.status, response.headers.get('x-smg-error-code')]).toEqual([504, 'service_unavailable']);
+    expect(stand.leaseEnds).toMatchObject([{ outcome: { error: 'timeout' } }]);
+    expect(stand.inFlight()).toEqual([0]);
+  });
+});
+
+describe('requests that find no worker', () => {
+  it('OV-20: a shed is a 503 with its code and Retry-After', async () => {
+    const [engine] = (await engines(1)) as [EngineServer];
+    const stand = await gateway([engine.url], { workerOverloadWaitingRequests: 2, loadMonitorIntervalMs: 2_500 });
+    await until(() => stand.router.workers()[0]?.report !== undefined, 1_000);
+    stand.router.reportLoad(engine.url, { waitingRequests: 2 });
+    const response = await post(stand.url, chatBody(1));
+    expect(response.status).toBe(503);
+    expect(response.headers.get('x-smg-error-code')).toBe('worker_overload_protection_shed');
+    expect(response.headers.get('retry-after')).toBe('3');
+    expect(await response.json()).toMatchObject({ error: { code: 'worker_overload_protection_shed' } });
+    expect(engine.totals.requests).toBe(0);
+  });
+
+  it('OV-21: no worker at all is a 503 without Retry-After', async () => {
+    const stand = await gateway([]);
+    const response = await post(stand.url, chatBody(1));
+    expect(response.status).toBe(503);
+    expect(response.headers.get('x-smg-error-code')).toBe('no_available_workers');
+    expect(response.headers.get('retry-after')).toBeNull();
+    expect((await fetch(`${stand.url}/health`)).status).toBe(503);
+  });
+
+  it('LB-42: a body that is no JSON object is a 400', async () => {
+    const [engine] = (await engines(1)) as [EngineServer];
+    const stand = await gateway([engine.url]);
+    for (const body of ['{', '[]', 'null', '']) {
+      const response = await post(stand.url, body);
+      expect([response.status, response.headers.get('x-smg-error-code')]).toEqual([400, 'invalid_request']);
+    }
+    expect(engine.totals.requests).toBe(0);
+  });
+});
+
+describe('over time', () => {
+  it('B31: 200 requests on one keep-alive socket leave no listener behind', async () => {
+    const [engine] = (await engines(1, { decodeStepMs: 1 })) as [EngineServer];
+    const stand = await gateway([engine.url]);
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error) => warnings.push(warning);
+    process.on('warning', onWarning);
+    cleanup.push(async () => process.off('warning', onWarning));
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    cleanup.push(async () => agent.destroy());
+    const { hostname, port } = new URL(stand.url);
+    const ask = () =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const req = request({ hostname, port, path: '/v1/chat/completions', method: 'POST', agent }, (res) => {
+          res.resume().once('end', () => resolve(res.statusCode));
+        });
+        req.once('error', reject).end(chatBody(1));
+      });
+    await ask();
+    const listeners = () => ['close', 'error', 'end', 'drain'].map((event) => stand.sockets[0]?.listenerCount(event));
+    await sleep(5);
+    const before = listeners();
+    for (let i = 0; i < 199; i++) expect(await ask()).toBe(200);
+    await sleep(5);
+    expect(stand.sockets).toHaveLength(1);
+    expect(listeners()).toEqual(before);
+    expect(warnings).toEqual([]);
+    expect(stand.leaseEnds).toHaveLength(200);
+    expect(stand.inFlight()).toEqual([0]);
+  });
+
+  it('LR-27: workers are polled and reported, also when they fail', async () => {
+    const [one, two] = (await engines(2)) as [EngineServer, EngineServer];
+    const stand = await gateway([one.url, two.url], { policy: 'least_load' }, { loadPollIntervalMs: 20 });
+    const reports = () => stand.router.workers().map((worker) => worker.report !== undefined);
+    await until(() => reports().every(Boolean), 1_000);
+    one.faults.failLoads(500);
+    await until(() => reports().join() === 'false,true', 1_000);
+    one.faults.failLoads(undefined);
+    await until(() => reports().every(Boolean), 1_000);
+  });
+
+  it('LR-12: a worker without a load route is read from its metrics', async () => {
+    const paths: string[] = [];
+    const worker = await scriptedWorker(notFound, (req, res) => {
+      paths.push((req.url as string).split('?')[0] as string);
+      if (req.url !== '/metrics') return notFound(req, res);
+      res.end('sglang_token_usage{model_name="demo"} 0.25\nsglang_num_queue_reqs{model_name="demo"} 3\n');
+    });
+    const stand = await gateway([worker], { policy: 'least_load' }, { loadPollIntervalMs: 20 });
+    await until(() => paths.length >= 3, 1_000);
+    expect(paths.slice(0, 3)).toEqual(['/v1/loads', '/metrics', '/metrics']);
+    expect(stand.router.workers()[0]?.report).toMatchObject({ ranks: [{ kvCacheUsage: 0.25, waitingRequests: 3 }] });
+  });
+});
+
+describe('the demo’s traffic', () => {
+  it('is the same for a seed, and another for another', () => {
+    const options = { seed: 1, products: 3, conversations: 12, rampMs: 100 };
+    expect(makeTraffic(options)).toEqual(makeTraffic(options));
+    expect(makeTraffic({ ...options, seed: 2 })).not.toEqual(makeTraffic(options));
+    const traffic = makeTraffic(options);
+    expect(new Set(traffic.map(({ system }) => system)).size).toBe(3);
+    expect(traffic.flatMap(({ turns }) => turns.map(({ abort }) => abort)).filter(Boolean)).toEqual([
+      { afterMs: 40 },
+      { afterChunks: 4 },
+    ]);
+  });
+
+  it('ends with every request answered or aborted, nothing in flight, and more prefix hits where prefixes decide', async () => {
+    const traffic = makeTraffic({ seed: 5, products: 6, conversations: 9, rampMs: 400 });
+    const turns = traffic.flatMap((conversation) => conversation.turns).length;
+    const run = async (policy: 'cache_aware' | 'round_robin') => {
+      const started = await engines(2, { kvCapacityTokens: 8_000, prefillTokensPerSecond: 50_000, decodeStepMs: 1 });
+      const stand = await gateway(
+        started.map(({ url }) => url),
+        { policy },
+        { loadPollIntervalMs: 100 },
+      );
+      const measured = newMeasurements();
+      await runTraffic(stand.url, traffic, measured, new AbortController().signal);
+      expect(measured.failures).toEqual([]);
+      expect([measured.succeeded, measured.aborted]).toEqual([turns - 1, 1]);
+      expect(measured.timeToFirstTokenMs).toHaveLength(turns - 1);
+      expect(stand.inFlight()).toEqual([0, 0]);
+      const prompt = started.reduce((sum, { totals }) => sum + totals.promptTokens, 0);
+      return started.reduce((sum, { totals }) => sum + totals.cachedTokens, 0) / prompt;
+    };
+    const [aware, blind] = await Promise.all([run('cache_aware'), run('round_robin')]);
+    expect(aware).toBeGreaterThan(0.7);
+    expect(aware).toBeGreaterThan(blind + 0.1);
+  });
+
+  it('breaks off when it is told to', async () => {
+    const [engine] = (await engines(1, { decodeStepMs: 50 })) as [EngineServer];
+    const stand = await gateway([engine.url]);
+    const stop = new AbortController();
+    const measured = newMeasurements();
+    const traffic = makeTraffic({ seed: 5, products: 2, conversations: 4, rampMs: 0 });
+    const running = runTraffic(stand.url, traffic, measured, stop.signal);
+    await until(() => stand.inFlight()[0] === 4, 1_000);
+    stop.abort();
+    await expect(running).rejects.toMatchObject({ name: 'AbortError' });
+    expect(await until(() => stand.inFlight()[0] === 0, 1_000)).toBeLessThan(100);
+    expect(measured.failures).toEqual([]);
+  });
+});
