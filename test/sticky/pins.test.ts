@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest';
+import { composePinKey } from '../../src/sticky/pin-key.js';
+import { pinPieces, restorePins } from '../../src/sticky/pin-snapshot.js';
+import { PinMap } from '../../src/sticky/pins.js';
+import { keyHash } from '../../src/sticky/routing-key.js';
+
+const unlimited = { spent: () => false };
+const used = { spent: () => true };
+
+function pinKey(key: string): string {
+  return composePinKey('m', 'single', key);
+}
+
+describe('PinMap', () => {
+  it('B77: keys written over 3 s are all gone from a sweep after their idle time, and one touched every 9 s stays', () => {
+    const pins = new PinMap({ maxPins: 1_000_000, maxIdleMs: 10_000, evictionIntervalMs: 1000 });
+    for (let i = 0; i < 6000; i++) pins.put(pinKey(`k${i}`), 'w1', undefined, i / 2);
+    pins.put(pinKey('kept'), 'w2', undefined, 3000);
+    pins.put(pinKey('kept'), 'w2', undefined, 12_000);
+    pins.maintain(14_000, unlimited);
+    expect(pins.size).toBe(1);
+    expect(pins.find(pinKey('kept'), 21_999)?.primary).toBe('w2');
+    expect(pins.find(pinKey('kept'), 22_000)).toBeUndefined();
+  });
+
+  it('ST-60a: a pin idle for maxIdleMs is absent on lookup, swept or not, and can be pinned anew', () => {
+    const pins = new PinMap({ maxPins: 10, maxIdleMs: 100, evictionIntervalMs: 1_000_000 });
+    pins.put('k', 'w1', 'w2', 0);
+    expect(pins.find('k', 99)).toMatchObject({ primary: 'w1', secondary: 'w2' });
+    expect(pins.find('k', 100)).toBeUndefined();
+    expect(pins.size).toBe(1);
+    pins.put('k', 'w3', undefined, 100);
+    expect(pins.find('k', 199)).toMatchObject({ primary: 'w3', secondary: undefined });
+    expect(pins.size).toBe(1);
+  });
+
+  it.each([
+    { maxIdleMs: 0, evictionIntervalMs: 10 },
+    { maxIdleMs: 10, evictionIntervalMs: 0 },
+  ])('ST-60: 0 in either duration keeps idle pins: %j', (durations) => {
+    const pins = new PinMap({ maxPins: 10, ...durations });
+    pins.put('k', 'w1', undefined, 0);
+    expect(pins.maintain(1e12, unlimited)).toBe(false);
+    expect(pins.find('k', 1e12)?.primary).toBe('w1');
+  });
+
+  it('ST-60: sweeps come every evictionIntervalMs', () => {
+    const pins = new PinMap({ maxPins: 10, maxIdleMs: 10, evictionIntervalMs: 100 });
+    pins.put('a', 'w1', undefined, 0);
+    pins.maintain(99, unlimited);
+    expect(pins.size).toBe(1);
+    pins.maintain(100, unlimited);
+    expect(pins.size).toBe(0);
+    pins.put('b', 'w1', undefined, 110);
+    pins.maintain(199, unlimited);
+    expect(pins.size).toBe(1);
+    pins.maintain(200, unlimited);
+    expect(pins.size).toBe(0);
+  });
+
+  it('LB-5: a sweep goes on in bounded steps while work is left', () => {
+    const pins = new PinMap({ maxPins: 1000, maxIdleMs: 10, evictionIntervalMs: 100 });
+    for (let i = 0; i < 200; i++) pins.put(pinKey(`k${i}`), 'w1', undefined, 0);
+    expect(pins.maintain(100, used)).toBe(true);
+    expect(pins.size).toBe(136);
+    expect(pins.maintain(101, used)).toBe(true);
+    expect(pins.maintain(102, used)).toBe(true);
+    expect(pins.maintain(103, used)).toBe(false);
+    expect(pins.size).toBe(0);
+  });
+
+  it('MA-10: a full map drops the pin used longest ago', () => {
+    const pins = new PinMap({ maxPins: 3, maxIdleMs: 0, evictionIntervalMs: 0 });
+    for (const key of ['a', 'b', 'c']) pins.put(key, 'w1', undefined, 0);
+    pins.put('a', 'w1', undefined, 0);
+    pins.put('d', 'w1', undefined, 0);
+    expect([...pins.entries()].map((pin) => pin.pinKey)).toEqual(['c', 'a', 'd']);
+  });
+
+  it('LB-35: a lower maxPins is reached in steps and keeps what was used last', () => {
+    const limits = { maxPins: 1000, maxIdleMs: 0, evictionIntervalMs: 0 };
+    const pins = new PinMap(limits);
+    for (let i = 0; i < 300; i++) pins.put(`k${i}`, 'w1', undefined, i);
+    pins.configure({ ...limits, maxPins: 100 }, 300);
+    expect(pins.size).toBe(300);
+    pins.put('new', 'w1', undefined, 300);
+    expect(pins.size).toBe(293);
+    expect(pins.maintain(301, used)).toBe(true);
+    expect(pins.maintain(301, unlimited)).toBe(false);
+    expect(pins.size).toBe(100);
+    expect(pins.find('k201', 301)).toBeDefined();
+    expect(pins.find('k200', 301)).toBeUndefined();
+  });
+
+  it('LB-35: a shorter interval takes effect at once', () => {
+    const pins = new PinMap({ maxPins: 10, maxIdleMs: 1000, evictionIntervalMs: 1_000_000 });
+    pins.put('k', 'w1', undefined, 0);
+    pins.configure({ maxPins: 10, maxIdleMs: 10, evictionIntervalMs: 20 }, 5);
+    pins.maintain(25, unlimited);
+    expect(pins.size).toBe(0);
+  });
+
+  it('OB-93: evictions are told with the hash of the key, the cause and what remains', () => {
+    const told: unknown[] = [];
+    const limits = { maxPins: 2, maxIdleMs: 10, evictionIntervalMs: 10 };
+    const pins = new PinMap(limits, { pinEvicted: (evicted) => told.push(evicted) });
+    for (const key of ['a', 'b', 'c']) pins.put(pinKey(key), 'w1', undefined, 0);
+    pins.delete(pinKey('b'));
+    pins.delete(pinKey('b'));
+    pins.maintain(10, unlimited);
+    expect(told).toEqual([
+      { keyHash: keyHash('a'), cause: 'capacity', remaining: 2 },
+      { keyHash: keyHash('b'), cause: 'removed', remaining: 1 },
+      { keyHash: keyHash('c'), cause: 'idle', remaining: 0 },
+    ]);
+  });
+});
+
+describe('pin snapshots', () => {
+  const limits = { maxPins: 10_000, maxIdleMs: 1000, evictionIntervalMs: 1000 };
+
+  it('LB-33: come in pieces of 1 000, survive JSON, and give the same pins at the same age in another map', () => {
+    const pins = new PinMap(limits);
+    for (let i = 0; i < 2500; i++) pins.put(pinKey(`k${i}`), `w${i % 7}`, i % 2 ? 'w9' : undefined, 500 + i / 10);
+    const pieces = JSON.parse(JSON.stringify([...pinPieces(pins, 800)])) as unknown[][];
+    expect(pieces.map((piece) => piece.length)).toEqual([1000, 1000, 500]);
+    const other = new PinMap(limits);
+    for (const piece of pieces) expect(restorePins(other, piece, () => true, 50).skipped).toBe(0);
+    expect([...other.entries()].map(({ pinKey, primary, secondary }) => [pinKey, primary, secondary])).toEqual(
+      [...pins.entries()].map(({ pinKey, primary, secondary }) => [pinKey, primary, secondary]),
+    );
+    // k0 was 300 ms idle at the snapshot.
+    expect(other.find(pinKey('k0'), 749)).toBeDefined();
+    expect(other.find(pinKey('k0'), 750)).toBeUndefined();
+  });
+
+  it('ST-60a: idle pins are not part of a snapshot', () => {
+    const pins = new PinMap(limits);
+    pins.put(pinKey('old'), 'w1', undefined, 0);
+    pins.put(pinKey('new'), 'w1', undefined, 900);
+    expect([...pinPieces(pins, 1000)]).toEqual([[[pinKey('new'), 'w1', null, 100]]]);
+  });
+
+  it('LB-33: unknown workers, pinned keys and malformed records are skipped and counted', () => {
+    const pins = new PinMap(limits);
+    pins.put(pinKey('mine'), 'w1', undefined, 100);
+    const piece = [
+      [pinKey('a'), 'gone', 'w2', 0],
+      [pinKey('b'), 'gone', null, 0],
+      [pinKey('mine'), 'w2', null, 0],
+      ['no scope', 'w1', null, 0],
+      [pinKey('c'), 7, null, 0],
+      [pinKey('d'), 'w1', null, -1],
+      [pinKey('e'), 'w1', null, Number.NaN],
+      [pinKey('f'), 'w1', null, null],
+      'text',
+      null,
+    ];
+    expect(restorePins(pins, piece, (id) => id !== 'gone', 200)).toEqual({ restored: 1, skipped: 9 });
+    expect(pins.find(pinKey('a'), 200)).toMatchObject({ primary: 'w2', secondary: undefined });
+    expect(pins.find(pinKey('mine'), 200)?.primary).toBe('w1');
+    expect(restorePins(pins, { length: 3 }, () => true, 200)).toEqual({ restored: 0, skipped: 1 });
+  });
+});
