@@ -14,6 +14,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,
+    // The totals are read by `.ci/run`.
+    reporters: ['default', ['json', { outputFile: 'reports/tests.json' }]],
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts'],
