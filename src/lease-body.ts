@@ -96,8 +96,10 @@ function followWebStream<B>(body: B & WebStreamLike, end: BodyEnd): FollowedBody
       }
     },
     cancel(reason) {
+      // Before the lease ends, which would cancel without the reason.
+      const cancelled = reader.cancel(reason);
       end.abandoned();
-      return reader.cancel(reason);
+      return cancelled;
     },
   }) as B;
   // A source that fails to cancel has no one left to tell.
