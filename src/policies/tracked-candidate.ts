@@ -19,7 +19,7 @@ export class TrackedCandidate implements WorkerSignals {
   /** Where the literal stands in the list of this call. */
   position = 0;
   #keys: Candidate['keysInFlight'];
-  #report: LoadReport | undefined;
+  /** The last report that could be read. */
   #summary: LoadSummary | undefined;
 
   constructor(id: WorkerId) {
@@ -45,8 +45,8 @@ export class TrackedCandidate implements WorkerSignals {
     this.#keys = candidate.keysInFlight;
     this.activeKeys = candidate.activeKeys ?? countKeys(candidate.keysInFlight);
     const report = candidate.report ?? undefined;
-    if (report !== undefined && report !== this.#report) this.#read(report, time, reportMaxAgeMs);
-    this.load = report === undefined ? undefined : this.#summary;
+    if (report === undefined) this.load = undefined;
+    else this.load = report === this.#summary?.report ? this.#summary : this.#read(report, time, reportMaxAgeMs);
   }
 
   /** A copy to decide on without consequences. */
@@ -54,25 +54,25 @@ export class TrackedCandidate implements WorkerSignals {
     const copy = new TrackedCandidate(this.id);
     copy.creditTokens = this.creditTokens;
     copy.creditRequests = this.creditRequests;
-    copy.#report = this.#report;
     copy.#summary = this.#summary;
     return copy;
   }
 
-  #read(report: LoadReport, time: ElapsedTime, reportMaxAgeMs: number): void {
-    this.#report = report;
+  #read(report: LoadReport, time: ElapsedTime, reportMaxAgeMs: number): LoadSummary | undefined {
     const ageMs = report.observedAt === undefined ? 0 : time.ageOfReading(report.observedAt);
     const observedAt = time.now - ageMs;
     const summary = summarizeReport(report, observedAt, observedAt + reportMaxAgeMs);
-    this.#summary = typeof summary === 'string' ? undefined : summary;
-    if (this.#summary !== undefined) {
-      this.creditTokens = 0;
-      this.creditRequests = 0;
-    }
+    if (typeof summary === 'string') return undefined;
+    this.#summary = summary;
+    this.creditTokens = 0;
+    this.creditRequests = 0;
+    return summary;
   }
 }
 
 function countKeys(keys: Candidate['keysInFlight']): number {
   if (keys === undefined) return 0;
-  return keys instanceof Map ? keys.size : Object.keys(keys).length;
+  let active = 0;
+  for (const count of keys instanceof Map ? keys.values() : Object.values(keys)) if (count > 0) active += 1;
+  return active;
 }

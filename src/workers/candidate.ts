@@ -16,7 +16,7 @@ export interface Candidate {
   readonly inFlight: number;
   /** Its last load report, when it has a fresh one. A report of another identity resets the credit (LB-10a). */
   readonly report?: LoadReport | undefined;
-  /** Distinct routing keys in flight on it (WK-41), read by `min_group`. Absent = 0. */
+  /** Distinct routing keys in flight on it (WK-41), read by `min_group`. Absent = as many as `keysInFlight` shows. */
   readonly activeKeys?: number | undefined;
   /** In-flight requests per routing key (WK-42), read by the sticky in-flight cap. Absent = none. */
   readonly keysInFlight?: Readonly<Record<string, number>> | ReadonlyMap<string, number> | undefined;

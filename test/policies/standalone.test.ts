@@ -1,0 +1,375 @@
+import { describe, expect, it } from 'vitest';
+import { RoutingConfigError } from '../../src/errors.js';
+import { resolveOptions } from '../../src/options/validate.js';
+import { leastLoad } from '../../src/policies/least-load.js';
+import { Decision, type Policy, type RingLookup } from '../../src/policies/policy.js';
+import { random } from '../../src/policies/random.js';
+import { roundRobin } from '../../src/policies/round-robin.js';
+import { type RuntimeOptions, ringOf, runtimeTable } from '../../src/policies/runtime-options.js';
+import { type MemberRing, standalone } from '../../src/policies/standalone.js';
+import { seededRandom } from '../../src/runtime/random.js';
+import { composePinKey } from '../../src/sticky/pin-key.js';
+import type { Candidate } from '../../src/workers/candidate.js';
+
+const two: readonly Candidate[] = [
+  { id: 'a', inFlight: 1 },
+  { id: 'b', inFlight: 2 },
+];
+
+/** A policy of our own, to see what policies are given. */
+function alone(policy: Partial<Policy>, options?: RuntimeOptions, ring?: RingLookup | MemberRing) {
+  const full: Policy = {
+    name: 'custom',
+    needs: {},
+    decide: (_request, { workers }) => new Decision(workers[0]),
+    ...policy,
+  };
+  return standalone(full, resolveOptions(runtimeTable, options), ring);
+}
+
+describe('LB-10a: a policy used alone', () => {
+  it('returns the literal that the caller passed', () => {
+    const mine = { id: 'a', inFlight: 0, url: 'http://a' };
+    const selection = leastLoad().selectWorker({}, [mine]);
+    expect(selection.ok && selection.worker).toBe(mine);
+    expect(selection.ok && selection.worker.url).toBe('http://a');
+  });
+
+  it('LB-11: gives the record of the decision', () => {
+    expect(leastLoad().selectWorker({}, two).record).toEqual({
+      policy: 'least_load',
+      branch: undefined,
+      policyBranch: undefined,
+      source: undefined,
+      keyHash: undefined,
+      level: undefined,
+      matchedRatio: undefined,
+      threshold: undefined,
+      expectedWaitSeconds: undefined,
+      inFlight: 1,
+      model: 'unknown',
+      leg: 'single',
+    });
+  });
+
+  it('LB-11: a combinator shows the delegated branch beside its own', () => {
+    const inner = new Decision(undefined, 'tree_match');
+    inner.level = 16;
+    inner.matchedRatio = 0.5;
+    inner.threshold = 0.3;
+    const policy = alone({
+      decide(_request, { workers }) {
+        const decision = new Decision(workers[1], 'vacant');
+        decision.inner = inner;
+        return decision;
+      },
+    });
+    expect(policy.selectWorker({}, two).record).toMatchObject({
+      branch: 'vacant',
+      policyBranch: 'tree_match',
+      level: 16,
+      matchedRatio: 0.5,
+      threshold: 0.3,
+    });
+  });
+
+  it('takes model and leg from the request', () => {
+    const seen: unknown[] = [];
+    const policy = alone(
+      {
+        decide(_request, { workers }, { model, leg, now }) {
+          seen.push(model, leg, now);
+          return new Decision(workers[0]);
+        },
+      },
+      { clock: () => 0 },
+    );
+    policy.selectWorker({ model: 'm', leg: 'decode' }, two);
+    policy.selectWorker({ model: '' }, two);
+    expect(seen).toEqual(['m', 'decode', 0, 'unknown', 'single', 0]);
+  });
+
+  it('registers ids when first seen, in order, keeps them while others come and go, and forgets on request', () => {
+    const log: string[] = [];
+    const policy = alone(
+      {
+        workerAdded: (id, now) => log.push(`+${id}@${now}`),
+        workerRemoved: (id) => log.push(`-${id}`),
+      },
+      { clock: () => 7 },
+    );
+    policy.selectWorker({}, two);
+    policy.selectWorker({}, [{ id: 'c', inFlight: 0 }]);
+    policy.selectWorker({}, two);
+    policy.forget('a');
+    policy.forget('a');
+    policy.forget('never');
+    policy.selectWorker({}, two);
+    expect(log).toEqual(['+a@0', '+b@0', '+c@0', '-a', '+a@0']);
+  });
+
+  it('LB-5: maintain passes time and a budget on, and says whether work is left', () => {
+    const seen: number[] = [];
+    let now = 0;
+    const policy = alone(
+      {
+        maintain(at, budget) {
+          seen.push(at);
+          const before = budget.spent();
+          now += 1;
+          return !before && budget.spent();
+        },
+      },
+      { clock: () => now },
+    );
+    now = 40;
+    expect(policy.maintain()).toBe(true);
+    expect(seen).toEqual([40]);
+    expect(random().maintain()).toBe(false);
+  });
+
+  it('PO-7: a member ring follows the ids given; explain looks with the newcomers and leaves the ring as it was', () => {
+    const members = new Set<string>();
+    const ring: MemberRing = {
+      add: (id) => members.add(id),
+      remove: (id) => members.delete(id),
+      lookup: (_hash, isEligible) => [...members].filter(isEligible).at(-1),
+    };
+    const policy = alone(
+      {
+        decide: (_request, candidates, ctx) => new Decision(candidates.get(ctx.ring?.lookup(0n, candidates.has) ?? '')),
+      },
+      {},
+      ring,
+    );
+    expect(policy.explain({}, two).selection).toMatchObject({ ok: true, worker: 'b' });
+    expect(members.size).toBe(0);
+    expect(policy.selectWorker({}, two)).toMatchObject({ worker: { id: 'b' } });
+    policy.forget('b');
+    expect([...members]).toEqual(['a']);
+  });
+
+  it('PO-7: a ring that only looks up is left alone', () => {
+    const ring: RingLookup = { lookup: () => 'b' };
+    const policy = alone(
+      {
+        decide: (_request, candidates, ctx) => new Decision(candidates.get(ctx.ring?.lookup(0n, candidates.has) ?? '')),
+      },
+      {},
+      ring,
+    );
+    expect(policy.selectWorker({}, two)).toMatchObject({ worker: { id: 'b' } });
+    policy.forget('b');
+  });
+
+  it('a worker that is no candidate counts as none: custom policies cannot select outside the list', () => {
+    const policy = alone({ decide: () => new Decision({ id: 'x' } as never) });
+    expect(policy.selectWorker({}, two)).toMatchObject({ ok: false, reason: 'no_available_workers' });
+  });
+});
+
+describe('WK-41, WK-42: keys of literals', () => {
+  const seen = (candidate: Partial<Candidate>, pinKey = composePinKey('m', 'decode', 'k')) => {
+    const read: number[] = [];
+    alone({
+      decide(_request, { workers }) {
+        const worker = workers[0];
+        if (worker) read.push(worker.keyInFlight(pinKey), worker.activeKeys);
+        return new Decision(worker);
+      },
+    }).selectWorker({}, [{ id: 'a', inFlight: 0, ...candidate }]);
+    return read;
+  };
+
+  it('count for whatever model and leg; a Map or an object; a count of 0 is no key', () => {
+    expect(seen({ keysInFlight: { k: 2, other: 1, done: 0 } })).toEqual([2, 2]);
+    expect(seen({ keysInFlight: new Map([['k', 3]]) })).toEqual([3, 1]);
+    expect(seen({})).toEqual([0, 0]);
+  });
+
+  it('B91: names of object built-ins are ordinary keys', () => {
+    expect(seen({ keysInFlight: {} }, composePinKey('m', 'single', 'constructor'))).toEqual([0, 0]);
+    expect(seen({ keysInFlight: new Map([['__proto__', 1]]) }, composePinKey('m', 'single', '__proto__'))).toEqual([
+      1, 1,
+    ]);
+  });
+
+  it('activeKeys wins over what the keys would count', () => {
+    expect(seen({ keysInFlight: { k: 2 }, activeKeys: 9 })).toEqual([2, 9]);
+  });
+});
+
+describe('LB-14a: exclude', () => {
+  it('applies before the policy, which still sees who was available', () => {
+    const seen: unknown[] = [];
+    const policy = alone({
+      decide(_request, candidates, ctx) {
+        seen.push(
+          candidates.workers.map(({ id }) => id),
+          candidates.inFlight,
+          ctx.available.size,
+        );
+        return new Decision(candidates.workers[0]);
+      },
+    });
+    expect(policy.selectWorker({ exclude: ['a', 'zz'] }, two)).toMatchObject({ worker: { id: 'b' } });
+    expect(seen).toEqual([['b'], 2, 2]);
+  });
+
+  it('that leaves nobody gives no_available_workers with the number excluded', () => {
+    expect(random().selectWorker({ exclude: ['a', 'b', 'c'] }, two)).toMatchObject({
+      ok: false,
+      reason: 'no_available_workers',
+      excluded: 2,
+      leg: 'single',
+    });
+  });
+
+  it('LB-13: explain tells who was excluded', () => {
+    expect(random().explain({ exclude: ['b'] }, two).workers).toEqual([
+      { worker: 'a', candidate: true, exclusions: [] },
+      { worker: 'b', candidate: false, exclusions: [{ by: 'exclude' }] },
+    ]);
+    expect(random().explain({ exclude: ['a', 'b'] }, two).selection).toMatchObject({ ok: false, excluded: 2 });
+  });
+});
+
+describe('LB-12: explain', () => {
+  it('does not move the random sequence on, with and without fork', () => {
+    for (const fork of [true, false]) {
+      const picks = (explain: boolean) => {
+        const source = seededRandom(12);
+        const policy = random({ random: fork ? source : () => source() });
+        return Array.from({ length: 50 }, () => {
+          if (explain) policy.explain({}, two);
+          const selection = policy.selectWorker({}, two);
+          return selection.ok && selection.worker.id;
+        });
+      };
+      expect(picks(true)).toEqual(picks(false));
+    }
+  });
+
+  it('reads reports without taking them over, and credits nobody', () => {
+    const policy = leastLoad({ seed: 1 });
+    const known = { waitingTokens: 0, tokensPerSecond: 100, kvCacheUsage: 0 };
+    policy.selectWorker({}, [{ id: 'a', inFlight: 0, report: known }]);
+    const credit = (report: object) =>
+      policy.explain({}, [{ id: 'a', inFlight: 0, report }]).policy.scores?.[0]?.creditTokens;
+    expect(credit({ ...known })).toBe(0);
+    expect(credit(known)).toBe(1024);
+  });
+});
+
+describe('LB-42: hostile candidates and requests', () => {
+  it.each([
+    ['candidates', null],
+    ['candidates', {}],
+    ['candidates[0]', [null]],
+    ['candidates[0]', ['a']],
+    ['candidates[0].id', [{ inFlight: 0 }]],
+    ['candidates[0].id', [{ id: '', inFlight: 0 }]],
+    [
+      'candidates[1].id',
+      [
+        { id: 'a', inFlight: 0 },
+        { id: 'a', inFlight: 0 },
+      ],
+    ],
+    [
+      'candidates[1].inFlight',
+      [
+        { id: 'a', inFlight: 0 },
+        { id: 'b', inFlight: -1 },
+      ],
+    ],
+    ['candidates[0].inFlight', [{ id: 'a', inFlight: 0.5 }]],
+    ['candidates[0].inFlight', [{ id: 'a', inFlight: Number.NaN }]],
+    ['candidates[0].inFlight', [{ id: 'a', inFlight: '3' }]],
+    ['candidates[0].inFlight', [{ id: 'a' }]],
+    ['candidates[0].activeKeys', [{ id: 'a', inFlight: 0, activeKeys: -2 }]],
+    ['candidates[0].keysInFlight', [{ id: 'a', inFlight: 0, keysInFlight: 'k' }]],
+    ['candidates[0].keysInFlight', [{ id: 'a', inFlight: 0, keysInFlight: null }]],
+  ])('refuses %s before anything changed: %j', (field, candidates) => {
+    const policy = roundRobin();
+    const refusal = (call: () => unknown) => {
+      expect(call).toThrow(TypeError);
+      expect(call).toThrow(new RegExp(`^${field.replaceAll(/[[\].]/g, '\\$&')}: `));
+    };
+    refusal(() => policy.selectWorker({}, candidates as never));
+    refusal(() => policy.explain({}, candidates as never));
+    expect(policy.selectWorker({}, two)).toMatchObject({ worker: { id: 'a' } });
+  });
+
+  it('finds a duplicate also in a list as long as the last one', () => {
+    const policy = random();
+    policy.selectWorker({}, two);
+    expect(() =>
+      policy.selectWorker({}, [
+        { id: 'b', inFlight: 0 },
+        { id: 'b', inFlight: 0 },
+      ]),
+    ).toThrow(/^candidates\[1\]\.id: /);
+  });
+
+  it('LR-11a: a report that cannot be read is no report, and resets no credit', () => {
+    const policy = leastLoad();
+    const known = { waitingTokens: 0, tokensPerSecond: 100 };
+    policy.selectWorker({}, [{ id: 'a', inFlight: 0, report: known }]);
+    for (const report of [null, 3, { ranks: [] }, { waitingRequests: '1' }]) {
+      const { record } = policy.selectWorker({}, [{ id: 'a', inFlight: 4, report } as never]);
+      expect(record.expectedWaitSeconds).toBeUndefined();
+    }
+    const { record } = policy.selectWorker({}, [{ id: 'a', inFlight: 0, report: known }]);
+    expect(record.expectedWaitSeconds).toBe((5 * 1024) / 100);
+  });
+
+  it('refuses request fields of the wrong type', () => {
+    expect(() => random().selectWorker(null as never, two)).toThrow(/^request: /);
+    expect(() => random().selectWorker({ text: 3 as never }, two)).toThrow(/^text: /);
+  });
+});
+
+describe('LB-2, LB-40: runtime options', () => {
+  it.each([
+    ['clock', { clock: 3 }],
+    ['random', { random: {} }],
+    ['seed', { seed: 1.5 }],
+    ['seed', { seed: {} }],
+    ['seed', { seed: 1, random: () => 0 }],
+    ['loadReportMaxAgeMs', { loadReportMaxAgeMs: 0 }],
+    ['loadReportMaxAgeMs', { loadReportMaxAgeMs: Number.NaN }],
+    ['sede', { sede: 1 }],
+  ])('refuses %s in %j', (field, options) => {
+    expect(() => random(options as never)).toThrow(RoutingConfigError);
+    expect(() => random(options as never)).toThrow(expect.objectContaining({ field }));
+  });
+
+  it('CC-10: a ring is an object with lookup', () => {
+    expect(() => ringOf({ ring: {} })).toThrow(expect.objectContaining({ field: 'ring' }));
+    expect(ringOf({})).toBeUndefined();
+  });
+
+  it('LB-3: the same seed gives the same picks; any 32-bit integer or string', () => {
+    const picks = (seed: number | string) => {
+      const policy = random({ seed });
+      return Array.from({ length: 40 }, () => policy.selectWorker({}, two).record.inFlight).join('');
+    };
+    for (const seed of [0, -1, 2 ** 31, 'a', '']) expect(picks(seed)).toBe(picks(seed));
+    expect(picks('a')).not.toBe(picks('b'));
+  });
+
+  it('LB-2: a clock that steps back undoes nothing', () => {
+    let now = 10_000;
+    const policy = leastLoad({ clock: () => now });
+    const candidates = [{ id: 'a', inFlight: 0, report: { waitingTokens: 0 } }];
+    const age = () => policy.explain({}, candidates).policy.scores?.[0]?.reportAgeMs;
+    policy.selectWorker({}, candidates);
+    now = 10_500;
+    expect(age()).toBe(500);
+    now = 4000;
+    expect(age()).toBe(500);
+    now = 4100;
+    expect(age()).toBe(600);
+  });
+});
