@@ -11,7 +11,7 @@
  */
 import type { WorkerId } from '../workers/candidate.js';
 import { Holdings } from './radix-holdings.js';
-import { hasChildren, RadixNode, removeChild, setChild } from './radix-node.js';
+import { addChild, hasChildren, onlyChild, RadixNode, removeChild, replaceChild } from './radix-node.js';
 import { Tenants } from './radix-tenants.js';
 
 /** What a tree knows about its labels. */
@@ -26,6 +26,10 @@ export interface Labels<Label> {
   join(head: RadixNode<Label>, tail: RadixNode<Label>): void;
   /** The node was removed: its label space is free. */
   release(node: RadixNode<Label>): void;
+  /** Moves labels out of sparse memory, in proportion to what was released lately. */
+  compact(): void;
+  /** Moves a few labels; returns whether more would be worth it. */
+  compactSome(): boolean;
 }
 
 /** Joining copies labels; longer ones stay apart, so that an eviction step stays short. */
@@ -34,7 +38,7 @@ const maxJoinedUnits = 16_384;
 export class RadixCore<Label> {
   readonly tenants: Tenants = new Tenants();
   readonly holdings: Holdings<Label> = new Holdings();
-  readonly #labels: Labels<Label>;
+  readonly labels: Labels<Label>;
   readonly #root: RadixNode<Label>;
   readonly #namespaceRoots = new Map<string, RadixNode<Label>>();
   readonly #namespaces = new Map<RadixNode<Label>, string>();
@@ -45,7 +49,7 @@ export class RadixCore<Label> {
   version = 0;
 
   constructor(labels: Labels<Label>, maxTreeSize: number) {
-    this.#labels = labels;
+    this.labels = labels;
     this.maxTreeSize = maxTreeSize;
     this.#root = new RadixNode<Label>(labels.empty, 0, 0, undefined);
   }
@@ -57,7 +61,7 @@ export class RadixCore<Label> {
   }
 
   makeRoot(namespace: string): RadixNode<Label> {
-    const root = new RadixNode<Label>(this.#labels.empty, 0, 0, undefined);
+    const root = new RadixNode<Label>(this.labels.empty, 0, 0, undefined);
     this.#namespaceRoots.set(namespace, root);
     this.#namespaces.set(root, namespace);
     return root;
@@ -159,17 +163,17 @@ export class RadixCore<Label> {
 
   /** Adds a new leaf under its parent. */
   addNode(key: number, node: RadixNode<Label>): void {
-    setChild(node.parent as RadixNode<Label>, key, node);
+    addChild(node.parent as RadixNode<Label>, key, node);
     this.nodeCount++;
   }
 
   /** Cuts a node after `length` storage units and returns the new node in front; both have the same living tenants. */
   split(node: RadixNode<Label>, length: number): RadixNode<Label> {
     const parent = node.parent as RadixNode<Label>;
-    const head = new RadixNode<Label>(this.#labels.empty, 0, 0, parent);
-    setChild(parent, this.#labels.keyOf(node), head);
-    this.#labels.split(node, head, length);
-    setChild(head, this.#labels.keyOf(node), node);
+    const head = new RadixNode<Label>(this.labels.empty, 0, 0, parent);
+    replaceChild(parent, this.labels.keyOf(node), node, head);
+    this.labels.split(node, head, length);
+    addChild(head, this.labels.keyOf(node), node);
     node.parent = head;
     this.nodeCount++;
     let newer = 0;
@@ -231,15 +235,16 @@ export class RadixCore<Label> {
       current = parent;
     }
     let lower = current;
-    if (current.child !== undefined && this.#join(current, current.child)) lower = current.child;
-    if (lower.parent?.child === lower) this.#join(lower.parent, lower);
+    const child = onlyChild(current);
+    if (child !== undefined && this.#join(current, child)) lower = child;
+    if (lower.parent !== undefined && onlyChild(lower.parent) === lower) this.#join(lower.parent, lower);
   }
 
   #removeNode(node: RadixNode<Label>, parent: RadixNode<Label>): void {
-    removeChild(parent, this.#labels.keyOf(node));
-    this.#labels.release(node);
+    removeChild(parent, this.labels.keyOf(node), node);
+    this.labels.release(node);
     // A match remembers its path: what it still refers to must not keep anything alive.
-    node.label = this.#labels.empty;
+    node.label = this.labels.empty;
     node.parent = undefined;
     this.nodeCount--;
   }
@@ -258,16 +263,16 @@ export class RadixCore<Label> {
     if (parent === undefined || node.units + child.units > maxJoinedUnits || !this.#sameHolders(node, child)) {
       return false;
     }
-    const key = this.#labels.keyOf(node);
-    this.#labels.join(node, child);
+    const key = this.labels.keyOf(node);
+    this.labels.join(node, child);
     child.parent = parent;
-    setChild(parent, key, child);
+    replaceChild(parent, key, node, child);
     while (node.newestHolding !== 0) {
       const holding = node.newestHolding;
       tenants.shrink(holdings.tenant(holding), 0);
       holdings.release(holding);
     }
-    node.label = this.#labels.empty;
+    node.label = this.labels.empty;
     node.parent = undefined;
     this.nodeCount--;
     return true;

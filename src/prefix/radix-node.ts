@@ -1,7 +1,8 @@
 /**
  * The node of a prefix tree and the keeping of its children. A label is never empty except a root's, and no two
- * children of a node start alike. A key is a short stand-in for a label's first unit or page; most nodes have one
- * child, which is kept inline, and get a `Map` with the second. All operations are O(1).
+ * children of a node start alike. A key is a 32-bit stand-in for a label's first unit or page; children whose keys
+ * collide are chained as twins. Most nodes have one child, which is kept inline; a `Map` comes with the second key.
+ * All operations are O(1) for keys without twins.
  */
 
 /** @typeParam Label a string in the string tree, a block of ids in the token tree */
@@ -13,7 +14,9 @@ export class RadixNode<Label> {
   units: number;
   /** Undefined for roots and for nodes that were removed. */
   parent: RadixNode<Label> | undefined;
-  /** The only child, or undefined when there is none or more than one. */
+  /** The next child of the same parent with the same key. */
+  twin: RadixNode<Label> | undefined = undefined;
+  /** The first child with the only key; undefined when there is none, or more than one key. */
   child: RadixNode<Label> | undefined = undefined;
   childKey = 0;
   children: Map<number, RadixNode<Label>> | undefined = undefined;
@@ -30,13 +33,68 @@ export class RadixNode<Label> {
   }
 }
 
+/** The first child with this key; others may follow as twins. */
 export function childOf<Label>(node: RadixNode<Label>, key: number): RadixNode<Label> | undefined {
   if (node.children !== undefined) return node.children.get(key);
   return node.childKey === key ? node.child : undefined;
 }
 
-/** Adds a child, or puts another node in the place of the one with that key. */
-export function setChild<Label>(node: RadixNode<Label>, key: number, child: RadixNode<Label>): void {
+export function addChild<Label>(node: RadixNode<Label>, key: number, child: RadixNode<Label>): void {
+  const first = childOf(node, key);
+  if (first === undefined) {
+    setFirst(node, key, child);
+  } else {
+    child.twin = first.twin;
+    first.twin = child;
+  }
+}
+
+/** Puts `replacement`, of the same key, in the place of `child`. */
+export function replaceChild<Label>(
+  node: RadixNode<Label>,
+  key: number,
+  child: RadixNode<Label>,
+  replacement: RadixNode<Label>,
+): void {
+  const before = twinBefore(node, key, child);
+  if (before === undefined) setFirst(node, key, replacement);
+  else before.twin = replacement;
+  replacement.twin = child.twin;
+  child.twin = undefined;
+}
+
+export function removeChild<Label>(node: RadixNode<Label>, key: number, child: RadixNode<Label>): void {
+  const before = twinBefore(node, key, child);
+  if (before !== undefined) before.twin = child.twin;
+  else if (child.twin !== undefined) setFirst(node, key, child.twin);
+  else removeKey(node, key);
+  child.twin = undefined;
+}
+
+export function hasChildren<Label>(node: RadixNode<Label>): boolean {
+  return node.child !== undefined || node.children !== undefined;
+}
+
+export function onlyChild<Label>(node: RadixNode<Label>): RadixNode<Label> | undefined {
+  return node.child?.twin === undefined ? node.child : undefined;
+}
+
+export function childrenOf<Label>(node: RadixNode<Label>): RadixNode<Label>[] {
+  const found: RadixNode<Label>[] = [];
+  const firsts = node.children?.values() ?? (node.child === undefined ? [] : [node.child]);
+  for (const first of firsts) {
+    for (let child: RadixNode<Label> | undefined = first; child !== undefined; child = child.twin) found.push(child);
+  }
+  return found;
+}
+
+function twinBefore<Label>(node: RadixNode<Label>, key: number, child: RadixNode<Label>): RadixNode<Label> | undefined {
+  let before: RadixNode<Label> | undefined;
+  for (let twin = childOf(node, key); twin !== undefined && twin !== child; twin = twin.twin) before = twin;
+  return before;
+}
+
+function setFirst<Label>(node: RadixNode<Label>, key: number, child: RadixNode<Label>): void {
   if (node.children !== undefined) {
     node.children.set(key, child);
   } else if (node.child === undefined || node.childKey === key) {
@@ -51,7 +109,7 @@ export function setChild<Label>(node: RadixNode<Label>, key: number, child: Radi
   }
 }
 
-export function removeChild<Label>(node: RadixNode<Label>, key: number): void {
+function removeKey<Label>(node: RadixNode<Label>, key: number): void {
   const children = node.children;
   if (children === undefined) {
     node.child = undefined;
@@ -65,8 +123,4 @@ export function removeChild<Label>(node: RadixNode<Label>, key: number): void {
     node.child = only;
   }
   node.children = undefined;
-}
-
-export function hasChildren<Label>(node: RadixNode<Label>): boolean {
-  return node.child !== undefined || node.children !== undefined;
 }

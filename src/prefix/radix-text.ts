@@ -6,12 +6,12 @@
  * again as soon as it is less than half of the string behind it: no label keeps a prompt alive, and labels take at most
  * twice their length.
  */
+import { countCodePoints } from '../runtime/text.js';
+import type { Labels } from './radix-core.js';
 import type { RadixNode } from './radix-node.js';
 
 /** Below this length comparing unit by unit is faster; engines also copy shorter substrings by themselves. */
 const shortText = 16;
-
-const surrogates = /[\ud800-\udfff]/;
 
 function isHighSurrogate(unit: number): boolean {
   return (unit & 0xfc00) === 0xd800;
@@ -21,15 +21,6 @@ function isHighSurrogate(unit: number): boolean {
 export function textKey(text: string, position: number): number {
   const unit = text.charCodeAt(position);
   return isHighSurrogate(unit) ? (text.codePointAt(position) as number) : unit;
-}
-
-export function countCodePoints(text: string): number {
-  if (!surrogates.test(text)) return text.length;
-  let count = text.length;
-  for (let i = 1; i < text.length; i++) {
-    if ((text.charCodeAt(i) & 0xfc00) === 0xdc00 && isHighSurrogate(text.charCodeAt(i - 1))) count--;
-  }
-  return count;
 }
 
 /**
@@ -93,7 +84,7 @@ export function copyText(text: string, start: number, end: number): string {
 }
 
 /** The labels of the string tree, for `RadixCore`. `extent` is the length of the string behind a label. */
-export const textLabels = {
+export const textLabels: Labels<string> = {
   empty: '',
 
   keyOf(node: RadixNode<string>): number {
@@ -114,7 +105,14 @@ export const textLabels = {
     tail.units += head.units;
   },
 
+  // Strings are the garbage collector's.
   release(): void {},
+
+  compact(): void {},
+
+  compactSome(): boolean {
+    return false;
+  },
 };
 
 function setPart(node: RadixNode<string>, label: string, start: number, end: number, extent: number): void {

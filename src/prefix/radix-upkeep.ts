@@ -30,6 +30,7 @@ export function settle<Label>(core: RadixCore<Label>, added: number): void {
   }
   left = holdingsPerCall + added;
   while (tenants.size > core.maxTreeSize && left-- > 0) core.evictOldest();
+  core.labels.compact();
 }
 
 /** Reclaims and evicts until done or out of budget; returns whether work is left. */
@@ -39,7 +40,7 @@ export function work<Label>(core: RadixCore<Label>, budget: MaintenanceBudget): 
     for (let i = 0; i < holdingsPerLook; i++) {
       if (tenants.deadHoldings > 0) core.reclaimOne();
       else if (tenants.size > core.maxTreeSize) core.evictOldest();
-      else return false;
+      else if (!core.labels.compactSome()) return false;
     }
     if (budget.spent()) return true;
   }
@@ -53,6 +54,7 @@ export function drainEvictions<Label>(core: RadixCore<Label>, units: number): nu
     if (freed < 0) break;
     evicted += freed;
   }
+  core.labels.compact();
   return evicted;
 }
 

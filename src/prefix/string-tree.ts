@@ -4,6 +4,7 @@
  * share one descent. No recursion anywhere: a prompt of many megabytes is an ordinary input (B90).
  */
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
+import { countCodePoints } from '../runtime/text.js';
 import type { WorkerId } from '../workers/candidate.js';
 import {
   maxListedTenants,
@@ -16,7 +17,7 @@ import {
 import { RadixCore } from './radix-core.js';
 import { childOf, RadixNode } from './radix-node.js';
 import { RadixPath } from './radix-path.js';
-import { agreement, copyText, countCodePoints, textKey, textLabels } from './radix-text.js';
+import { agreement, copyText, textKey, textLabels } from './radix-text.js';
 import { checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
 import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
 

@@ -1,99 +1,285 @@
-/** The prefix tree of token requests: a unit is a token id, in whole pages (CA-30). */
+/**
+ * The prefix tree of token requests (section D of spec 05): a unit is a token id, and only whole pages of `blockSize`
+ * ids are matched, kept and split at (CA-30, CA-39). Labels are compared in bulk; a match and the insert that follows
+ * share one descent. Any 32-bit ids, any page size.
+ *
+ * A list of numbers is checked as far as it is read, which is up to its last whole page, before anything changes (LB-42).
+ * Lists, and arrays that are not large, are copied while they are read: an insert records what its match saw.
+ */
+import { refuse } from '../errors.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
+import { systemRandom } from '../runtime/random.js';
+import { Words } from '../runtime/words.js';
 import type { WorkerId } from '../workers/candidate.js';
-import type { PrefixTree, RestoreResult, TreeMatch, TreePiece, TreePlacement } from './prefix-tree.js';
-import { PlainTree } from './radix-plain.js';
+import {
+  maxListedTenants,
+  type PrefixTree,
+  type RestoreResult,
+  type TreeMatch,
+  type TreePiece,
+  type TreePlacement,
+} from './prefix-tree.js';
+import { RadixCore } from './radix-core.js';
+import { childOf, RadixNode } from './radix-node.js';
+import { RadixPath } from './radix-path.js';
+import { type TokenBlock, TokenLabels } from './radix-tokens.js';
+import { checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
 import type { TokenIds } from './routing-tokens.js';
+import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
 
 export interface TokenTreeOptions {
   /** Budget in tokens, summed over tenants (CF-28). */
   readonly maxTreeSize: number;
-  /** Tokens per page; only whole pages are kept and matched. */
+  /** Tokens per page, a positive integer. */
   readonly blockSize: number;
+  /** Salt of the page hash, a 32-bit integer. It has no effect that can be observed. Default: random. */
+  readonly salt?: number | undefined;
 }
 
+/** Longer arrays are read in place. */
+const copiedTokens = 4096;
+
 export class TokenTree implements PrefixTree<TokenIds, number[]> {
-  readonly #plain: PlainTree;
+  readonly #labels: TokenLabels;
+  readonly #core: RadixCore<TokenBlock>;
+  readonly #blockSize: number;
+  readonly #path = new RadixPath<TokenBlock>();
+  readonly #copy = new Words(new Uint32Array(copiedTokens));
+  // The request `#path` belongs to; undefined when it belongs to none.
+  #tokens: TokenIds | undefined = undefined;
+  #namespace: string | undefined = undefined;
+  #version = 0;
+  #words: Words = this.#copy;
+  /** Ids in whole pages. */
+  #length = 0;
 
   constructor(options: TokenTreeOptions) {
-    this.#plain = new PlainTree(options.maxTreeSize, options.blockSize);
+    this.#blockSize = options.blockSize;
+    this.#labels = new TokenLabels(options.blockSize, options.salt ?? Math.floor(systemRandom() * 2 ** 32));
+    this.#core = new RadixCore(this.#labels, options.maxTreeSize);
   }
 
   get size(): number {
-    return this.#plain.size;
+    return this.#core.tenants.size;
   }
 
   get tenantCount(): number {
-    return this.#plain.tenantCount;
+    return this.#core.tenants.count;
   }
 
   get nodeCount(): number {
-    return this.#plain.nodeCount;
+    return this.#core.nodeCount;
   }
 
   get lastUse(): number {
-    return this.#plain.lastUse;
+    return this.#core.lastUse;
   }
 
   get maxTreeSize(): number {
-    return this.#plain.maxTreeSize;
+    return this.#core.maxTreeSize;
   }
 
   set maxTreeSize(units: number) {
-    this.#plain.maxTreeSize = units;
+    this.#core.maxTreeSize = units;
   }
 
   match(tokens: TokenIds, namespace?: string): TreeMatch {
-    return this.#plain.match(Array.from(tokens), namespace);
+    this.#descend(tokens, namespace);
+    const { matchedUnits, requestUnits, deepest } = this.#path;
+    const tenants = deepest === undefined ? [] : this.#core.tenantsOf(deepest, maxListedTenants);
+    return { matchedUnits, requestUnits, tenants };
   }
 
   insert(tokens: TokenIds, worker: WorkerId, namespace?: string): number {
-    return this.#plain.insert(Array.from(tokens), worker, namespace);
+    if (!this.#continues(tokens, namespace)) this.#descend(tokens, namespace);
+    const core = this.#core;
+    const tenant = core.tenants.numberOf(worker);
+    this.#tokens = undefined;
+    if (this.#length === 0) return 0;
+    const before = core.tenants.size;
+    const use = ++core.lastUse;
+    core.hold(this.#endNode(namespace), tenant, use);
+    this.#words = this.#copy;
+    settle(core, core.tenants.size - before);
+    return use;
   }
 
   insertPlacement(tokens: TokenIds, worker: WorkerId, use: number, namespace?: string): boolean {
-    return this.#plain.insertPlacement(Array.from(tokens), worker, use, namespace);
+    checkedUse(use);
+    this.#descend(tokens, namespace);
+    this.#tokens = undefined;
+    const core = this.#core;
+    const path = this.#path;
+    const tenant = core.tenants.numberOf(worker);
+    core.lastUse = Math.max(core.lastUse, use);
+    if (this.#length === 0) return false;
+    const last = path.partial ?? path.last;
+    if (path.knownUnits === this.#length && last !== undefined) {
+      const known = core.holdings.find(last, tenant);
+      if (known !== 0 && core.holdings.use(known) >= use) return false;
+    }
+    const before = core.tenants.size;
+    core.holdMerged(this.#endNode(namespace), tenant, use);
+    this.#words = this.#copy;
+    settle(core, core.tenants.size - before);
+    return true;
   }
 
   addTenant(worker: WorkerId): void {
-    this.#plain.addTenant(worker);
+    this.#core.tenants.numberOf(worker);
   }
 
   removeTenant(worker: WorkerId): void {
-    this.#plain.removeTenant(worker);
+    if (this.#core.tenants.remove(worker)) settle(this.#core, 0);
   }
 
   sizeOf(worker: WorkerId): number {
-    return this.#plain.sizeOf(worker);
+    return this.#core.tenants.sizeOf(worker);
   }
 
   hasTenant(worker: WorkerId): boolean {
-    return this.#plain.hasTenant(worker);
+    return this.#core.tenants.has(worker);
   }
 
   tenants(): WorkerId[] {
-    return this.#plain.tenants();
+    return this.#core.tenants.ids();
   }
 
   maintain(budget: MaintenanceBudget): boolean {
-    return this.#plain.maintain(budget);
+    this.#tokens = undefined;
+    this.#words = this.#copy;
+    return work(this.#core, budget);
   }
 
   evictTo(units: number): number {
-    return this.#plain.evictTo(units);
+    return drainEvictions(this.#core, units);
   }
 
-  *pieces(_placementsPerPiece?: number): Generator<TreePiece<number[]>, void, undefined> {}
-
-  *placements(): Generator<TreePlacement<TokenIds>, void, undefined> {
-    for (const { units, ...rest } of this.#plain.placements()) yield { ...rest, units };
+  pieces(placementsPerPiece?: number): Generator<TreePiece<number[]>, void, undefined> {
+    return piecesOf(this.#core, tokenReader, placementsPerPiece);
   }
 
-  restore(_piece: TreePiece<number[]>, _accepts: (worker: WorkerId) => boolean): RestoreResult {
-    return { restored: 0, skipped: 0 };
+  placements(): Generator<TreePlacement<TokenIds>, void, undefined> {
+    return placementsOf(this.#core, tokenReader);
+  }
+
+  restore(piece: TreePiece<number[]>, accepts: (worker: WorkerId) => boolean): RestoreResult {
+    return restorePiece(this, tokenReader, piece, accepts);
   }
 
   printTree(): string {
-    return '';
+    return printTree(this.#core, tokenReader);
   }
+
+  /** Whether `#path` still is where a descent for this request would end. */
+  #continues(tokens: TokenIds, namespace: string | undefined): boolean {
+    if (this.#tokens !== tokens || this.#namespace !== namespace || this.#version !== this.#core.version) return false;
+    const path = this.#path;
+    if (path.requestUnits !== tokens.length) return false;
+    if (this.#words === this.#copy || path.knownUnits === this.#length) return true;
+    // The array is read in place and might have been written to: what made the path end here must still hold.
+    if (path.partial !== undefined) {
+      return this.#agreedPages(path.knownUnits, path.partial, path.agreed) === 0;
+    }
+    return path.last === undefined || this.#agreeingChild(path.last, path.position) === undefined;
+  }
+
+  #descend(tokens: TokenIds, namespace: string | undefined): void {
+    this.#read(tokens);
+    const core = this.#core;
+    const path = this.#path;
+    path.begin(core.rootOf(namespace));
+    path.requestUnits = tokens.length;
+    const mayBeDead = core.tenants.deadHoldings > 0;
+    const length = this.#length;
+    let node = path.last;
+    let readable = true;
+    let position = 0;
+    while (node !== undefined && position < length) {
+      const child = this.#agreeingChild(node, position);
+      if (child === undefined) break;
+      const agreed = this.#agreed;
+      if (mayBeDead && readable) readable = core.isReadable(child);
+      if (readable) {
+        path.matchedUnits += agreed;
+        path.deepest = child;
+      }
+      if (agreed < child.units) {
+        path.partial = child;
+        path.agreed = agreed;
+        break;
+      }
+      position += agreed;
+      node = child;
+    }
+    path.last = node;
+    path.position = position;
+    path.knownUnits = position + path.agreed;
+    this.#tokens = tokens;
+    this.#namespace = namespace;
+    this.#version = core.version;
+  }
+
+  /** Ids that the child last found by `#agreeingChild` agrees for. */
+  #agreed = 0;
+
+  /** The child that agrees with the request from `position` on for a page at least. */
+  #agreeingChild(node: RadixNode<TokenBlock>, position: number): RadixNode<TokenBlock> | undefined {
+    let child = childOf(node, this.#labels.pageKey(this.#words.at, position));
+    while (child !== undefined) {
+      this.#agreed = this.#agreedPages(position, child, 0);
+      if (this.#agreed > 0) return child;
+      child = child.twin;
+    }
+    return undefined;
+  }
+
+  /** Ids, in whole pages, that the request from `position` on shares with a node's label from `skipped` on. */
+  #agreedPages(position: number, node: RadixNode<TokenBlock>, skipped: number): number {
+    const count = Math.min(node.units - skipped, this.#length - position);
+    const agreed = this.#words.agreement(position, node.label.words, node.extent + skipped, count);
+    return agreed - (agreed % this.#blockSize);
+  }
+
+  /** The node that ends where the request does: found, split off or added. */
+  #endNode(namespace: string | undefined): RadixNode<TokenBlock> {
+    const core = this.#core;
+    const { last, partial, agreed, knownUnits } = this.#path;
+    const parent = partial === undefined ? last : core.split(partial, agreed);
+    if (knownUnits === this.#length && parent !== undefined) return parent;
+    const leaf = new RadixNode(this.#labels.empty, 0, 0, parent ?? core.makeRoot(namespace as string));
+    this.#labels.put(leaf, this.#words, knownUnits, this.#length - knownUnits);
+    core.addNode(this.#labels.keyOf(leaf), leaf);
+    return leaf;
+  }
+
+  /** Makes `#words` hold the whole pages of a request. */
+  #read(tokens: TokenIds): void {
+    const isArray = tokens instanceof Uint32Array;
+    if (!isArray && !Array.isArray(tokens)) throw refuse('tokens', 'a Uint32Array or an array of integers', tokens);
+    const length = tokens.length - (tokens.length % this.#blockSize);
+    let words = this.#copy;
+    if (isArray) {
+      if (length > copiedTokens) words = new Words(tokens);
+      else words.at.set(tokens.length <= copiedTokens ? tokens : tokens.subarray(0, length));
+    } else {
+      for (let i = 0; i < length; i++) {
+        if (!isTokenId(tokens[i])) throw refuse('tokens', 'integers from 0 to 4294967295', tokens[i]);
+      }
+      if (length > copiedTokens) words = new Words(new Uint32Array(length));
+      words.at.set(tokens.length === length ? tokens : tokens.slice(0, length));
+    }
+    this.#words = words;
+    this.#length = length;
+  }
+}
+
+const tokenReader: LabelReader<TokenBlock, number[], Uint32Array> = {
+  partOf: (node) => Array.from(node.label.words.at.subarray(node.extent, node.extent + node.units)),
+  unitsOf: (parts) => new Uint32Array(parts.flat()),
+  isPart: (value): value is number[] => Array.isArray(value) && value.length > 0 && value.every(isTokenId),
+};
+
+function isTokenId(value: unknown): boolean {
+  return (value as number) >>> 0 === value;
 }

@@ -7,7 +7,7 @@ import { show } from '../errors.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { PrefixTree, RestoreResult, TreePiece, TreePlacement } from './prefix-tree.js';
 import type { RadixCore } from './radix-core.js';
-import type { RadixNode } from './radix-node.js';
+import { childrenOf, type RadixNode } from './radix-node.js';
 import { isUse } from './radix-upkeep.js';
 
 /** How a tree's labels are read: `Part` is a label as plain data, `Units` a whole request. */
@@ -214,8 +214,7 @@ export function printTree<Label, Part>(core: RadixCore<Label>, reader: LabelRead
       const [node, depth] = next;
       if (node !== root)
         lines.push(`${'  '.repeat(depth)}${JSON.stringify(reader.partOf(node))} ${holders(core, node)}`);
-      if (node.child !== undefined) waiting.push([node.child, depth + 1]);
-      if (node.children !== undefined) for (const child of node.children.values()) waiting.push([child, depth + 1]);
+      for (const child of childrenOf(node)) waiting.push([child, depth + 1]);
     }
   }
   return lines.join('\n');
