@@ -15,10 +15,10 @@ export interface Difference {
 }
 
 /** Runs of a row whose winner must always be the same, and of one with a set of winners. */
-const certainRuns = 25;
+const certainRuns = 10;
 const openRuns = 200;
 /** A set of winners may hold unlikely ones: so many runs until every one must have come. */
-const mostRuns = 4000;
+const mostRuns = 1000;
 /** Selections that must agree when the row says `stable`. */
 const stableRepeats = 8;
 
