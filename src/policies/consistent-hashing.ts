@@ -30,6 +30,9 @@ import { type StandalonePolicy, standalone } from './standalone.js';
 
 export type ResolvedConsistentHashingOptions = Resolved<typeof consistentHashingTable>;
 
+/** Options of `consistentHashing`: the policy's own and those of its surroundings. */
+export type ConsistentHashingAloneOptions = ConsistentHashingOptions & HashingRuntimeOptions;
+
 /**
  * `consistent_hashing` without a router. The ring covers the ids it was given and keeps those that stay away until
  * `forget`, unless `ring` brings another one.
@@ -37,7 +40,7 @@ export type ResolvedConsistentHashingOptions = Resolved<typeof consistentHashing
  * @param options its own, and the runtime options; `hash` is required: `await loadHash()`, or a function of your own
  * @throws RoutingConfigError for an option that cannot be used (LB-40)
  */
-export function consistentHashing(options: ConsistentHashingOptions & HashingRuntimeOptions): StandalonePolicy {
+export function consistentHashing(options: ConsistentHashingAloneOptions): StandalonePolicy {
   const given = resolveOptions({ ...consistentHashingTable, ...runtimeTable }, options);
   const { hash, ring } = hashingRuntimeOf(given);
   return standalone(createConsistentHashing(given, { hash }), given, ring);

@@ -33,13 +33,16 @@ import { type StandalonePolicy, standalone } from './standalone.js';
 
 export type ResolvedManualOptions = Resolved<typeof manualTable>;
 
+/** Options of `manual`: the policy's own and those of its surroundings. */
+export type ManualAloneOptions = ManualOptions & RuntimeOptions;
+
 /**
  * `manual` without a router, over a pin map of its own.
  *
  * @param options its own, and the runtime options
  * @throws RoutingConfigError for an option that cannot be used (LB-40)
  */
-export function manual(options?: ManualOptions & RuntimeOptions): StandalonePolicy {
+export function manual(options?: ManualAloneOptions): StandalonePolicy {
   const given = resolveOptions({ ...manualTable, ...runtimeTable }, options);
   return standalone(createManual(given, { pins: new PinMap(given) }), given);
 }

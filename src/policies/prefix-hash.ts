@@ -16,11 +16,14 @@ import type { CandidateSet } from '../workers/candidate-set.js';
 import type { GateTerms, PolicyExplanation } from './explanation.js';
 import { type HashingRuntimeOptions, hashingRuntimeOf } from './hashing-runtime.js';
 import { Decision, type DecisionContext, type Policy, type PolicyNeeds } from './policy.js';
-import { type HeadOptions, type PrefixHead, PrefixHeads } from './prefix-heads.js';
+import { type PrefixHead, PrefixHeads } from './prefix-heads.js';
 import { runtimeTable } from './runtime-options.js';
 import { type StandalonePolicy, standalone } from './standalone.js';
 
 export type ResolvedPrefixHashOptions = Resolved<typeof prefixHashTable>;
+
+/** Options of `prefixHash`: the policy's own and those of its surroundings. */
+export type PrefixHashAloneOptions = PrefixHashOptions & HashingRuntimeOptions;
 
 /**
  * `prefix_hash` without a router. The ring covers the ids it was given and keeps those that stay away until `forget`,
@@ -29,7 +32,7 @@ export type ResolvedPrefixHashOptions = Resolved<typeof prefixHashTable>;
  * @param options its own, and the runtime options; `hash` is required: `await loadHash()`, or a function of your own
  * @throws RoutingConfigError for an option that cannot be used (LB-40)
  */
-export function prefixHash(options: PrefixHashOptions & HashingRuntimeOptions): StandalonePolicy {
+export function prefixHash(options: PrefixHashAloneOptions): StandalonePolicy {
   const given = resolveOptions({ ...prefixHashTable, ...runtimeTable }, options);
   const { hash, ring } = hashingRuntimeOf(given);
   return standalone(createPrefixHash(given, { hash }), given, ring);
@@ -97,10 +100,11 @@ class PrefixHashPolicy implements Policy {
  * The heads `prefix_hash` looks up on its ring for a request, deepest first: what a `ring` of one's own is asked for.
  * Empty when the request holds nothing to hash.
  *
- * @throws TypeError for malformed request data (LB-42)
+ * @param options those of the policy
+ * @throws RoutingConfigError for an option that cannot be used, TypeError for malformed request data (LB-42)
  */
-export function prefixHeads(request: RouteRequest, options: HeadOptions, hash: Hash64): readonly PrefixHead[] {
-  return [...new PrefixHeads(hash, options).of(new RequestView(request))];
+export function prefixHeads(request: RouteRequest, options: PrefixHashOptions, hash: Hash64): readonly PrefixHead[] {
+  return [...new PrefixHeads(hash, resolveOptions(prefixHashTable, options)).of(new RequestView(request))];
 }
 
 function ownerOf(head: PrefixHead, candidates: CandidateSet, ctx: DecisionContext): WorkerSignals | undefined {

@@ -49,7 +49,7 @@ function agrees(hash: Hash64, steps: readonly (typeof step extends fc.Arbitrary<
       ring.remove(action.id);
       ids.delete(action.id);
     } else {
-      const isEligible = (candidate: string) => !action.ineligible.includes(candidate);
+      const isEligible = (candidate: string) => !action.ineligible.some((one) => one === candidate);
       expect(ring.lookup(action.position, isEligible)).toBe(naiveLookup(hash, ids, action.position, isEligible));
     }
     expect(ring.size).toBe(ids.size);
