@@ -28,7 +28,7 @@ export interface RouteRequest {
   readonly headers?: RequestHeaders | undefined;
   /** The body's request id; for a list the first one counts. Read only when stickiness is on (ST-10). */
   readonly rid?: string | readonly string[] | undefined;
-  /** A routing key the host derived itself; it wins over the headers' (LM-32a). At most 128 bytes of UTF-8. */
+  /** A routing key the host derived itself, taken as it is; it wins over rid and headers (LM-32a). 1–128 bytes of UTF-8. */
   readonly routingKey?: string | undefined;
   /** The cache partition: requests of different partitions never match each other (CA-100). */
   readonly namespace?: CacheNamespace | undefined;

@@ -17,12 +17,11 @@ import { PinKeyComposer, pinModel } from '../sticky/pin-key.js';
 import { PinMap } from '../sticky/pins.js';
 import {
   firstUsable,
-  isValidRoutingKey,
   isVisibleAscii,
   keyHash,
   maxRoutingKeyBytes,
   type RoutingKey,
-  ridKey,
+  resolveRoutingKey,
 } from '../sticky/routing-key.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
@@ -57,12 +56,8 @@ export function createManual(options: ResolvedManualOptions, deps: { readonly pi
  * `x-smg-routing-key` in visible ASCII, not stripped, of any length (MA-1). `routingKeyHeaders` plays no part.
  */
 export function manualRoutingKey(request: RequestView, routingKeyOverride: boolean): RoutingKey | undefined {
-  const own = request.routingKey;
-  if (own !== undefined && isValidRoutingKey(own)) return { key: own, source: 'header' };
-  if (routingKeyOverride && request.rid !== undefined) {
-    const key = ridKey(request.rid);
-    if (key !== undefined) return { key, source: 'rid' };
-  }
+  const chosen = resolveRoutingKey(request, { rid: routingKeyOverride, headers: [], stripHeaders: false });
+  if (chosen !== undefined) return chosen;
   const header = request.hasHeaders
     ? firstUsable(request.headerValues('x-smg-routing-key'), (value) => value !== '' && isVisibleAscii(value))
     : undefined;

@@ -9,7 +9,7 @@ import type { TokenIds } from '../prefix/routing-tokens.js';
 import { type RequestView, refuse } from '../request.js';
 import type { Hash64 } from '../runtime/hash.js';
 import { isPairAt } from '../runtime/text.js';
-import { headerRoutingKey, isValidRoutingKey } from '../sticky/routing-key.js';
+import { type KeyRules, resolveRoutingKey } from '../sticky/routing-key.js';
 
 /** What of the options says where heads end. */
 export interface HeadOptions {
@@ -29,11 +29,13 @@ const charactersPerToken = 4;
 export class PrefixHeads {
   readonly #hash: Hash64;
   readonly #options: HeadOptions;
+  readonly #keyRules: KeyRules;
   #bytes: DataView<ArrayBuffer> | undefined;
 
   constructor(hash: Hash64, options: HeadOptions) {
     this.#hash = hash;
     this.#options = options;
+    this.#keyRules = { rid: false, headers: options.routingKeyHeaders, stripHeaders: false };
   }
 
   /**
@@ -43,20 +45,14 @@ export class PrefixHeads {
    * @throws TypeError on `tokens` for an id that is no 32-bit unsigned integer (LB-42)
    */
   *of(request: RequestView): Generator<PrefixHead> {
-    const key = this.#routingKey(request);
-    if (key !== undefined) {
-      yield { level: 0, hash: this.#hash(key) };
+    const routing = resolveRoutingKey(request, this.#keyRules);
+    if (routing !== undefined) {
+      yield { level: 0, hash: this.#hash(routing.key) };
       return;
     }
     const { routingTokens, text } = request;
     if (routingTokens !== undefined) yield* this.#ofTokens(routingTokens);
     else if (text !== undefined && text !== '') yield* this.#ofText(text);
-  }
-
-  #routingKey(request: RequestView): string | undefined {
-    const own = request.routingKey;
-    if (own !== undefined && isValidRoutingKey(own)) return own;
-    return headerRoutingKey(request, this.#options.routingKeyHeaders);
   }
 
   *#ofTokens(tokens: TokenIds): Generator<PrefixHead> {

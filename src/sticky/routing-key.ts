@@ -33,8 +33,8 @@ export interface KeyRules {
  * key a lease counts (WK-40).
  */
 export function resolveRoutingKey(request: RequestView, rules: KeyRules): RoutingKey | undefined {
-  const own = request.routingKey;
-  if (own !== undefined && isValidRoutingKey(own)) return { key: own, source: 'header' };
+  const own = firstUsable(request.routingKey, isValidRoutingKey);
+  if (own !== undefined) return { key: own, source: 'header' };
   if (rules.rid && request.rid !== undefined) {
     const key = ridKey(request.rid);
     if (key !== undefined) return { key, source: 'rid' };
