@@ -78,8 +78,13 @@ export function overrideOptions(config: Values, policy: string): Record<string, 
   return own;
 }
 
-/** The options of a router. Names nobody knows are passed on, so that the router can refuse them. */
-export function routerOptions(config: Values): RouterOptions {
+/**
+ * The options of a router. Names nobody knows are passed on, so that the router can refuse them.
+ *
+ * @param unused also hand over, by policy name, options of policies that are not in use: they are checked all the same.
+ * Without, they have no effect, as flags of a policy that was not chosen have none (LM-22)
+ */
+export function routerOptions(config: Values, unused = false): RouterOptions {
   const policy = config.policy ?? 'cache_aware';
   const router: Record<string, unknown> = { policy: withOptions(config, policy) };
   const used = new Set<unknown>([policy]);
@@ -93,7 +98,7 @@ export function routerOptions(config: Values): RouterOptions {
     if (elsewhere || cacheAwareNames.includes(name)) continue;
     router[rename(name)] = isSection(value) ? renamed(value) : inMs(name, value);
   }
-  // What no policy in use reads is still given, by name, and so still checked (CF-2).
+  if (!unused) return router as RouterOptions;
   const others: Record<string, unknown> = {};
   for (const other of ['cache_aware', 'least_load', 'power_of_two', 'prefix_hash']) {
     const own = used.has(other) ? {} : policyOptions(config, other);
@@ -113,6 +118,7 @@ function withOptions(config: Values, policy: unknown): unknown {
 export function flatField(field: string, config: Values): string {
   const path = field.split('.');
   if (path.at(-1) === 'name') path.pop();
+  if (path[0] === 'worker') return [...path.slice(0, -1), unrename(path.at(-1) as string, undefined)].join('.');
   const last = path.pop() as string;
   const owner = path[0] === 'policyOptions' ? path[1] : config[path[0] ?? ''];
   const section = Object.keys(policySections).find(

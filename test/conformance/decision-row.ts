@@ -44,6 +44,8 @@ export async function runDecisionRow(row: DecisionRow, hash: Hash64): Promise<Di
  * are in no request's count: both exist there only (CC-10, CC-16). All others run on a router.
  */
 function runsAlone(row: DecisionRow): boolean {
+  // The ranges of `bucket` cover workers that are not available too, and only a router knows those.
+  if (row.policy === 'bucket') return false;
   const requests: RequestRow[] = [row.request];
   for (const step of row.setup) if (step.op === 'select') requests.push(step.request);
   return (

@@ -83,6 +83,11 @@ function reportedRank(rank: RankLoad): Values {
     cache_hit_rate: rank.cacheHitRate ?? 0,
     utilization: rank.utilization ?? 0,
     max_running_requests: rank.maxRunningRequests ?? 0,
+    disagg_mode: rank.disaggregation?.mode ?? null,
+    kv_transfer_latency_ms: rank.disaggregation?.kvTransferLatencyMs ?? 0,
+    kv_transfer_speed_gb_s: rank.disaggregation?.kvTransferSpeedGbps ?? 0,
+    prefill_queue_reqs: rank.disaggregation?.prefillQueueRequests ?? 0,
+    decode_queue_reqs: rank.disaggregation?.decodeQueueRequests ?? 0,
   };
 }
 
@@ -235,31 +240,63 @@ async function runModelPolicy({ config, ops }: Values): Promise<Values> {
   const configured = poolOf('unknown');
   const first = poolOf(models[0] ?? '');
   const likeConfigured = first?.policy === configured?.policy && same(first?.options, configured?.options);
+  // Labels are read whatever their case and underscores (PO-3).
+  const labelled = typeof label === 'string' && fold(label) === fold(first?.policy ?? '');
   return {
     policy: Object.fromEntries(models.map((model) => [model, poolOf(model)?.policy ?? null])),
     counts: Object.fromEntries(models.map((model) => [model, poolOf(model)?.workers.length ?? 0])),
     default: likeConfigured,
-    ownInstance: label !== undefined && label !== null && likeConfigured,
+    // Another policy than the configured one has none of its options given (LM-22).
+    ownInstance: labelled && (likeConfigured || first?.policy !== configured?.policy),
     options: Object.fromEntries(Object.entries(first?.options ?? {}).map(([name, value]) => flatOption(name, value))),
   };
 }
 
-/** Options that concern the host: translated and checked by `fromFlags` (CF-2). */
-const hostNames = ['disableLoadMonitoring', 'engineMetrics', 'pdAdmissionWaitSecs', 'dpAware'];
+/** Options that concern the host, by flat name: translated and checked by `fromFlags` (CF-2). */
+const hostFlags: Readonly<Record<string, string>> = {
+  disableLoadMonitoring: 'disable-load-monitoring',
+  engineMetrics: 'engine-metrics',
+  pdAdmissionWaitSecs: 'pd-admission-wait-secs',
+  dpAware: 'dp-aware',
+  'health.checkIntervalSecs': 'health-check-interval-secs',
+  'health.timeoutSecs': 'health-check-timeout-secs',
+};
 
 async function validateConfig(request: Values): Promise<Values> {
-  const { worker, ...config } = request;
-  const host = Object.entries(config).filter(([name]) => hostNames.includes(name));
-  const router = Object.fromEntries(Object.entries(config).filter(([name]) => !hostNames.includes(name)));
+  const { worker, health, ...rest } = request;
+  const given = { ...rest, ...prefixed('health', health) };
+  const router: Record<string, unknown> = {};
   try {
-    fromFlags(Object.fromEntries(host) as Record<string, number>);
-    const created = await createRouter(routerOptions(router));
+    for (const [name, value] of Object.entries(given)) {
+      const flag = hostFlags[name];
+      if (flag !== undefined) checkHostFlag(name, flag, value);
+      else if (name.startsWith('health.')) router.health = { ...(router.health as object), [name.slice(7)]: value };
+      else router[name] = value;
+    }
+    const created = await createRouter(routerOptions(router, true));
     if (worker !== undefined) created.addWorker({ id: 'w', ...object(worker, 'worker') });
     return { ok: true };
   } catch (error) {
     if (!(error instanceof RoutingConfigError)) throw error;
     return { ok: false, errorField: flatField(error.field, request), reason: error.reason };
   }
+}
+
+function checkHostFlag(name: string, flag: string, value: unknown): void {
+  try {
+    fromFlags({ [flag]: value as number });
+  } catch (error) {
+    throw error instanceof RoutingConfigError ? new RoutingConfigError(name, value, error.reason) : error;
+  }
+}
+
+function prefixed(section: string, options: unknown): Values {
+  const entries = Object.entries(object(options ?? {}, section));
+  return Object.fromEntries(entries.map(([name, value]) => [`${section}.${name}`, value]));
+}
+
+function fold(name: string): string {
+  return name.toLowerCase().replaceAll('_', '');
 }
 
 function same(left: unknown, right: unknown): boolean {

@@ -152,7 +152,7 @@ export class PolicyFleet implements Fleet {
       };
       const routingKeyHeaders = (this.#row.config.routingKeyHeaders as string[] | undefined) ?? ['x-smg-routing-key'];
       const options = { prefixTokenCount, cacheBoundaries, routingKeyHeaders };
-      for (const head of prefixHeads(request, options as never, this.#hash)) {
+      for (const head of prefixHeads(request, options, this.#hash)) {
         this.#levelOf.set(head.hash, String(head.level));
       }
     }
@@ -170,8 +170,18 @@ export class PolicyFleet implements Fleet {
     const units = tokensOf(step) ?? textOf(step) ?? '';
     const learned = typeof units === 'string' ? 'text' : 'tokens';
     const kind = this.#row.config.cacheIndex === 'hash' ? 'hash' : learned;
+    // Into the tree that the row's request will be looked up in.
+    const { model, leg } = this.#row.request;
     for (const worker of step.tenants) {
-      applyPlacement({ kind, units, worker, use: ++this.#uses, namespace: namespaceKey(step.namespace) });
+      applyPlacement({
+        model,
+        leg,
+        kind,
+        units,
+        worker,
+        use: ++this.#uses,
+        namespace: namespaceKey(step.namespace),
+      });
     }
   }
 

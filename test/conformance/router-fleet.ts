@@ -70,13 +70,13 @@ export class RouterFleet implements Fleet {
   }
 
   select(request: RequestRow): Outcome {
-    const selection = this.#router.selectWorker(requestOf(request));
+    const selection = this.#router.selectWorker(this.#requestOf(request));
     const { branch, level, source, matchedRatio: ratio } = selection.record;
     return { worker: selection.ok ? selection.worker.id : undefined, branch, level, source, ratio };
   }
 
   scores(request: RequestRow): ReadonlyMap<string, number> {
-    const { policy } = this.#router.explain(requestOf(request));
+    const { policy } = this.#router.explain(this.#requestOf(request));
     return new Map((policy.scores ?? policy.delegated?.scores)?.map(({ worker, score }) => [worker, score]));
   }
 
@@ -115,6 +115,12 @@ export class RouterFleet implements Fleet {
         return;
       }
     }
+  }
+
+  /** Of a `bucket` row a leg only says which pool the policy stands for, and here it is the only one (CC-12). */
+  #requestOf(row: RequestRow) {
+    const { leg, model, ...rest } = requestOf(row);
+    return this.#row.policy === 'bucket' ? rest : { ...rest, leg, model };
   }
 
   /** Brings about the ranges of the row by the traffic that leads to them, and lets it expire (BU-7, BU-10). */
