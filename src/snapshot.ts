@@ -10,6 +10,7 @@ import { isLearning, type LearnedPiece } from './policies/learned-state.js';
 import type { Leg } from './policies/policy.js';
 import type { Pool } from './pool.js';
 import { refuse } from './request.js';
+import { pinPieces, restorePins } from './sticky/pin-snapshot.js';
 
 /** The version this package writes and reads. */
 export const snapshotVersion = 1;
@@ -35,9 +36,6 @@ export interface RestoreReport {
   readonly skipped: number;
 }
 
-/** Pins in one piece. */
-const pinsPerPiece = 2048;
-
 /** The learned state in pieces. The host may pause between them; what changes meanwhile may or may not be included. */
 export function* snapshotPieces(core: RouterCore): Generator<SnapshotPiece, void, undefined> {
   for (const pool of [...core.pools]) {
@@ -46,13 +44,7 @@ export function* snapshotPieces(core: RouterCore): Generator<SnapshotPiece, void
     if (!isLearning(policy)) continue;
     for (const piece of policy.snapshotPieces(core.time.now)) yield { model, leg, piece };
   }
-  const { now } = core.time;
-  const pins = [...core.pins.entries()];
-  for (let start = 0; start < pins.length; start += pinsPerPiece) {
-    // Ages instead of times: another router has another zero.
-    const data = pins
-      .slice(start, start + pinsPerPiece)
-      .map(({ pinKey, primary, secondary, lastUsedAt }) => [pinKey, primary, secondary ?? null, now - lastUsedAt]);
+  for (const data of pinPieces(core.pins, core.time.now)) {
     yield { model: '', leg: 'single', piece: { kind: 'pins', data } };
   }
 }
@@ -80,7 +72,7 @@ export function restorePiece(core: RouterCore, snapshotPiece: SnapshotPiece): Re
   const { model, leg, piece } = (snapshotPiece ?? {}) as Partial<SnapshotPiece>;
   const accepts = (id: string): boolean => core.workers.has(id);
   if (typeof piece !== 'object' || piece === null) return { restored: 0, skipped: 1 };
-  if (piece.kind === 'pins') return restorePins(core, piece.data);
+  if (piece.kind === 'pins') return restorePins(core.pins, piece.data, accepts, core.time.now);
   const pool = typeof model === 'string' && leg !== undefined ? core.pools.find(model, leg) : undefined;
   const policy = pool && innerPolicy(pool.policy);
   if (policy === undefined || !isLearning(policy)) return { restored: 0, skipped: 1 };
@@ -104,18 +96,4 @@ export function applyPlacement(core: RouterCore, placement: Placement): boolean 
 function poolOf(core: RouterCore, { model, leg }: Placement): Pool | undefined {
   if (typeof model !== 'string') throw refuse('model', 'a string', model);
   return core.pools.find(model, leg);
-}
-
-function restorePins(core: RouterCore, data: unknown): RestoreReport {
-  const { now } = core.time;
-  const rows: readonly unknown[] = Array.isArray(data) ? data : [];
-  let restored = 0;
-  for (const row of rows) {
-    const [pinKey, primary, secondary, ageMs] = (Array.isArray(row) ? row : []) as readonly unknown[];
-    const known = [primary, secondary].filter((id): id is string => typeof id === 'string' && core.workers.has(id));
-    if (typeof pinKey !== 'string' || typeof ageMs !== 'number' || !(ageMs >= 0) || known[0] === undefined) continue;
-    const pin = { pinKey, primary: known[0], secondary: known[1], lastUsedAt: now - ageMs };
-    if (core.pins.restore(pin)) restored += 1;
-  }
-  return { restored, skipped: rows.length - restored };
 }

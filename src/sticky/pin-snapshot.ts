@@ -11,10 +11,14 @@ export type PinRecord = readonly [pinKey: string, primary: WorkerId, secondary: 
 
 const pinsPerPiece = 1000;
 
-/** All pins that are not idle too long, in pieces made one by one as they are asked for. */
+/**
+ * All pins that are not idle too long, in pieces made one by one as they are asked for; the map may change in between.
+ * Pins used after `now` are left out, so that the iteration ends however busy the router is.
+ */
 export function* pinPieces(pins: PinMap, now: number): Generator<readonly PinRecord[], void, undefined> {
   let piece: PinRecord[] = [];
   for (const { pinKey, primary, secondary, lastUsedAt } of pins.entries()) {
+    if (lastUsedAt > now) break;
     if (pins.find(pinKey, now) === undefined) continue;
     piece.push([pinKey, primary, secondary ?? null, now - lastUsedAt]);
     if (piece.length === pinsPerPiece) {

@@ -124,9 +124,21 @@ export class PinMap {
     return false;
   }
 
-  /** All pins, the one used longest ago first. The map must not change meanwhile. */
-  *entries(): IterableIterator<PinEntry> {
-    for (let entry = this.#oldest; entry !== undefined; entry = entry.newer) yield entry;
+  /** All pins, the one used longest ago first. One that changes while the iteration rests may be missed or come twice. */
+  *entries(): Generator<PinEntry, void, undefined> {
+    let entry = this.#oldest;
+    while (entry !== undefined) {
+      const { lastUsedAt } = entry;
+      yield entry;
+      const stayed = entry.lastUsedAt === lastUsedAt && this.#entries.get(entry.pinKey) === entry;
+      entry = stayed ? entry.newer : this.#firstUsedAfter(lastUsedAt);
+    }
+  }
+
+  #firstUsedAfter(instant: number): Entry | undefined {
+    let entry = this.#oldest;
+    while (entry !== undefined && entry.lastUsedAt <= instant) entry = entry.newer;
+    return entry;
   }
 
   /**
