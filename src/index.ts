@@ -97,6 +97,8 @@ export { TokenTree } from './prefix/token-tree.js';
 export type { ReportEntry, ReportTick } from './reports.js';
 // Requests and their results
 export type { RequestView, RouteRequest } from './request.js';
+export type { Answered } from './response-headers.js';
+export { responseHeaders } from './response-headers.js';
 export type { AttemptContext, RouteAttempt, RouteOptions, RouteResult } from './route.js';
 export type { Acquired, ElsewhereOptions, KvEventPort, LeaseView, PoolView, WorkerFilter } from './router.js';
 // The router
