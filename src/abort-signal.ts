@@ -5,7 +5,9 @@ export interface AbortSignalLike {
   readonly aborted: boolean;
   /** What `route` rejects with after an abort. */
   readonly reason?: unknown;
+  /** Called when a lease or a `route` begins to listen. */
   addEventListener(type: 'abort', listener: () => void): void;
+  /** Called when it ends, whichever way (LB-24). */
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 

@@ -111,7 +111,9 @@ export interface RouterEvents {
   warning: Warning;
 }
 
+/** The name of an event. */
 export type RouterEventName = keyof RouterEvents;
+/** Called with an event's payload. What it throws becomes a warning (LB-15). */
 export type RouterListener<E extends RouterEventName> = (payload: RouterEvents[E]) => void;
 
 /** The router's emitter. */

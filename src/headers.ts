@@ -5,6 +5,7 @@
 
 /** The part of the web `Headers` class that is read. */
 export interface HeadersLike {
+  /** A header's value; null or undefined when absent. Names are matched whatever their case. */
   get(name: string): string | null | undefined;
 }
 

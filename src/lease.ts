@@ -25,6 +25,7 @@ export interface LeaseTerms {
   readonly epoch: number;
 }
 
+/** One dispatched request, counted in flight until it ends. Made by `begin` and `acquire`. */
 export class Lease {
   /** Tells a lease from a refusal of `begin({ ifOverloaded: 'refuse' })`. */
   readonly ok = true;

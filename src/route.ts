@@ -33,6 +33,7 @@ export interface AttemptContext {
 /** Sends the request to `worker` and returns the answer, or throws when there is none. */
 export type RouteAttempt<T> = (worker: Worker, context: AttemptContext) => Promise<T> | T;
 
+/** How `router.route` runs its loop; every option may be left out. */
 export interface RouteOptions<T> {
   /** Ends the loop: the running attempt's lease ends as aborted, no further one begins. */
   readonly signal?: AbortSignalLike | undefined;

@@ -240,6 +240,7 @@ export class Router {
     return true;
   }
 
+  /** A registered worker; undefined for an unknown id. */
   worker(id: WorkerId): Worker | undefined {
     this.#core.advance();
     return this.#core.workers.get(id);
@@ -366,6 +367,7 @@ export class Router {
     return this.#core.hub.once(event, listener);
   }
 
+  /** Unsubscribes a listener given to `on` or `once`; unknown ones are ignored. */
   off<E extends RouterEventName>(event: E, listener: RouterListener<E>): void {
     this.#core.hub.off(event, listener);
   }

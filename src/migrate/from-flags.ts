@@ -44,6 +44,8 @@ const policyOptionNames = ['policy', 'prefillPolicy', 'decodePolicy', 'encodePol
 type Values = (string | number | boolean)[];
 
 /**
+ * Reads the command line of an SMG gateway, or its flags as an object, into options (CF-2).
+ *
  * @param flags the arguments after the program's name (words before the first flag, such as a subcommand, are skipped),
  * or flags by name. Names may be written as flags, with underscores, in camel case, or with the launcher's `router-`
  * in front. Lists may be given by commas, repetition or as arrays.

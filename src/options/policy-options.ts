@@ -13,12 +13,19 @@ import {
   prefixHashTable,
 } from './table.js';
 
+/** Options of `cache_aware`; every one has a default. */
 export type CacheAwareOptions = OptionsOf<typeof cacheAwareTable>;
+/** Options of `least_load`; every one has a default. */
 export type LeastLoadOptions = OptionsOf<typeof leastLoadTable>;
+/** Options of `power_of_two`; every one has a default. */
 export type PowerOfTwoOptions = OptionsOf<typeof powerOfTwoTable>;
+/** Options of `bucket`; every one has a default. */
 export type BucketOptions = OptionsOf<typeof bucketTable>;
+/** Options of `consistent_hashing`; every one has a default. */
 export type ConsistentHashingOptions = OptionsOf<typeof consistentHashingTable>;
+/** Options of `prefix_hash`; every one has a default. */
 export type PrefixHashOptions = OptionsOf<typeof prefixHashTable>;
+/** Options of `manual`; every one has a default. */
 export type ManualOptions = OptionsOf<typeof manualTable>;
 /** `random`, `round_robin` and `passthrough` have no options. */
 export type NoOptions = OptionsOf<typeof noOptionsTable>;

@@ -41,6 +41,7 @@ export interface HashPiece {
 
 const nobody: readonly WorkerId[] = [];
 
+/** Remembers who was given a prompt with the same first tokens, at fixed boundaries (CA-70 to CA-76). */
 export class HashIndex {
   /** May be replaced at any time: heads at other boundaries are no longer found and expire (LB-35). */
   boundaries: readonly number[];

@@ -73,6 +73,7 @@ interface FedWorker {
   isWarned: boolean;
 }
 
+/** Takes the event streams of workers and keeps one index a model (CA-80 to CA-97). */
 export class KvEventFeed {
   readonly counts: Readonly<KvEventCounts>;
   readonly #counts: KvEventCounts = {

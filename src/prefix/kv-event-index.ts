@@ -27,6 +27,7 @@ import { nobody } from './worker-sets.js';
 /** Pruning is checked this often (CA-96). */
 const pruneIntervalMs = 30_000;
 
+/** Which worker holds which blocks, as the engines' events tell (CA-81 to CA-87). */
 export class KvEventIndex {
   /** Prunes what is old or too much (CA-96). May be replaced at any time. */
   limits: KvPruneLimits = {};

@@ -55,6 +55,7 @@ export interface KvCleared {
   readonly type: 'cleared';
 }
 
+/** What happened to an engine's KV cache (CA-90). */
 export type KvEvent = KvStoredRun | KvStoredBlocks | KvRemoved | KvCleared;
 
 /** One message of an engine's event stream (CA-90). */

@@ -96,6 +96,7 @@ export interface PrefixTree<Units, Label> {
   removeTenant(worker: WorkerId): void;
   /** Units held by one worker; 0 for one that is not registered. */
   sizeOf(worker: WorkerId): number;
+  /** Whether a worker is registered. */
   hasTenant(worker: WorkerId): boolean;
   /** Registered workers in registration order. */
   tenants(): WorkerId[];

@@ -26,6 +26,7 @@ export interface StringTreeOptions {
   readonly maxTreeSize: number;
 }
 
+/** A prefix tree over text; units are Unicode code points (CA-30). */
 export class StringTree implements PrefixTree<string, string> {
   readonly #core: RadixCore<string>;
   readonly #path = new RadixPath<string>();
@@ -116,6 +117,7 @@ export class StringTree implements PrefixTree<string, string> {
     return this.#core.tenants.sizeOf(worker);
   }
 
+  /** Whether a worker is registered. */
   hasTenant(worker: WorkerId): boolean {
     return this.#core.tenants.has(worker);
   }

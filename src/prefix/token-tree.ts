@@ -39,6 +39,7 @@ export interface TokenTreeOptions {
 /** Longer arrays are read in place. */
 const copiedTokens = 4096;
 
+/** A prefix tree over token ids, matched in whole pages of `blockSize` (CA-30). */
 export class TokenTree implements PrefixTree<TokenIds, number[]> {
   readonly #labels: TokenLabels;
   readonly #core: RadixCore<TokenBlock>;
@@ -137,6 +138,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     return this.#core.tenants.sizeOf(worker);
   }
 
+  /** Whether a worker is registered. */
   hasTenant(worker: WorkerId): boolean {
     return this.#core.tenants.has(worker);
   }

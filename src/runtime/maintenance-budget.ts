@@ -1,6 +1,7 @@
 /** How much a `maintain` call may do before it returns (LB-5). */
 import type { Clock } from './clock.js';
 
+/** How long one step of periodic work may go on. */
 export interface MaintenanceBudget {
   /** True once the budget is used up. Cheap: ask after every few dozen entries. */
   spent(): boolean;

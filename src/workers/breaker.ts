@@ -12,6 +12,7 @@ import type { OptionsOf, Resolved } from '../options/spec.js';
 import { type circuitBreakerTable, workerResilienceTable } from '../options/table.js';
 import { resolveOptions } from '../options/validate.js';
 
+/** State of a circuit breaker (CB-1). */
 export type BreakerState = 'closed' | 'open' | 'half_open';
 
 /** One change of state, at `at` milliseconds of router time: for the lazy one, when its timeout passed (CB-4). */
@@ -77,6 +78,7 @@ export class Breaker {
     this.#config = config;
   }
 
+  /** The state at `now`, an elapsed timeout included (CB-7). */
   state(now: number): BreakerState {
     return this.#due(now) ? 'half_open' : this.#state;
   }

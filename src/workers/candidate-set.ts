@@ -6,6 +6,7 @@
 import { avalanche, hashText } from '../runtime/mix.js';
 import type { WorkerId, WorkerSignals } from './candidate.js';
 
+/** The candidates of one decision, in registration order. */
 export class CandidateSet {
   /** In registration order (WK-23). */
   readonly workers: readonly WorkerSignals[];
@@ -30,6 +31,7 @@ export class CandidateSet {
     return this.#positions.get(id) ?? -1;
   }
 
+  /** A candidate by id; undefined when it is none. O(1) after the first call. */
   get(id: WorkerId): WorkerSignals | undefined {
     return this.workers[this.indexOf(id)];
   }
