@@ -9,6 +9,8 @@ import { avalanche } from '../runtime/mix.js';
 const maxBytes = 64;
 /** Decimal digits of 2⁵¹². */
 const maxDigits = 155;
+const smallestSigned: bigint = -(2n ** 63n);
+const largestUnsigned: bigint = 2n ** 64n - 1n;
 const decimal: RegExp = /^-?[0-9]+$/;
 
 export class BlockKey {
@@ -43,7 +45,7 @@ export class BlockKey {
     this.high = this.#view.getInt32(0);
     this.low = this.#view.getInt32(4);
     // Two's complement of 64 bits: engines print the same name signed or unsigned.
-    if (this.#view.getBigInt64(0) === value || this.#view.getBigUint64(0) === value) return true;
+    if (value >= smallestSigned && value <= largestUnsigned) return true;
     if (value < 0n) return false;
     const digits = value.toString(16);
     const padded = digits.length % 2 === 0 ? digits : `0${digits}`;

@@ -7,11 +7,14 @@
  */
 import { BlockTable } from './block-table.js';
 import type { IndexedWorker } from './kv-worker.js';
-import { Map64 } from './map64.js';
+import type { Map64 } from './map64.js';
 import { nobody, WorkerSets } from './worker-sets.js';
 
 /** Work in bounded pieces. */
 export type Walk = Generator<undefined, void, undefined>;
+
+/** A piece takes well under a millisecond, also when every block of it is a cache miss. */
+const blocksPerPiece = 64;
 
 export class KvHoldings {
   readonly blocks: BlockTable = new BlockTable();
@@ -92,18 +95,14 @@ export class KvHoldings {
   }
 
   *#cleanUp(slot: number, names: Map64, surplus: ReadonlyMap<number, number>): Walk {
-    const drop = (block: number): boolean => {
-      this.#leave(slot, block);
-      return false;
-    };
-    for (let cursor = 0; cursor < Map64.end; ) {
-      cursor = names.sweep(cursor, drop);
-      if (cursor < Map64.end) yield;
-    }
     let seen = 0;
+    for (const block of names.values()) {
+      this.#leave(slot, block);
+      if (++seen % blocksPerPiece === 0) yield;
+    }
     for (const block of surplus.keys()) {
-      if (++seen % 256 === 0) yield;
-      drop(block);
+      this.#leave(slot, block);
+      if (++seen % blocksPerPiece === 0) yield;
     }
     this.#freeSlots.push(slot);
   }

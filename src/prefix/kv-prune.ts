@@ -20,7 +20,7 @@ export interface KvPruneLimits {
 
 type Workers = () => Iterable<IndexedWorker>;
 
-const blocksPerPiece = 256;
+const blocksPerPiece = 64;
 /** Blocks touched within the last two seconds are never pruned for the ceiling; in whole seconds that is an age of 2. */
 const protectedSeconds = 2;
 

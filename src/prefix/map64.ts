@@ -3,7 +3,7 @@
  *
  * Extendible hashing: a directory of pages, picked by the top bits of the mixed key; within a page linear probing by
  * the low bits, at most three quarters full, deletion by shifting back. A full page is replaced by one of twice its
- * size, and from 512 slots on by two pages, so an insert never moves more than one page and growth has no pause
+ * size, and from 4096 slots on by two pages, so an insert never moves more than one page and growth has no pause
  * (LB-5). Pages shrink when they empty. O(1) per operation, 12 bytes a slot: 16 to 32 bytes an entry.
  */
 type Page = Int32Array;
@@ -15,7 +15,7 @@ const maskAt = 2;
 const headerLength = 3;
 
 const smallestPage = 8;
-const largestPage = 512;
+const largestPage = 4096;
 // Keys that agree in many mixed bits must not double the directory again and again: with fewer entries than this for
 // each place of it, the page grows instead.
 const entriesPerPlace = 32;
@@ -91,6 +91,17 @@ export class Map64 {
     }
   }
 
+  /** All values, page by page. The map must not change meanwhile. */
+  *values(): Generator<number, void, undefined> {
+    let last: Page | undefined;
+    for (const page of this.#directory) {
+      // A page may have several places, one beside the other.
+      if (page === last) continue;
+      last = page;
+      for (let at = headerLength + 2; at < page.length; at += 3) if (page[at] !== 0) yield (page[at] as number) - 1;
+    }
+  }
+
   /**
    * Visits the entries of one page and drops those for which `keep` returns false. Start with cursor 0 and pass the
    * result on until it is `Map64.end`; entries added or removed between the calls do not disturb the walk, those that
@@ -108,11 +119,12 @@ export class Map64 {
     }
     if (dropped > 0) {
       const count = (page[countAt] as number) - dropped;
+      page[countAt] = count;
       this.#size -= dropped;
       let slots = (page[maskAt] as number) + 1;
       while (slots > smallestPage && count * 4 < slots) slots /= 2;
-      // The probe runs are broken: the survivors are placed anew.
-      this.#replace(page, cursor, copyOf(page, slots));
+      if (slots > (page[maskAt] as number)) repack(page);
+      else this.#replace(page, cursor, copyOf(page, slots));
     }
     // A page covers one aligned range of hashes, whatever the directory looks like: the walk goes by hash.
     const range = hashEnd / 2 ** (page[depthAt] as number);
@@ -145,18 +157,20 @@ export class Map64 {
       this.#directory = doubled;
       this.#depth++;
     }
-    const slots = (page[maskAt] as number) + 1;
-    const zero = newPage(slots, depth + 1);
-    const one = newPage(slots, depth + 1);
+    // Entries whose next bit is 1 move to a new page, the others stay.
+    const upper = newPage((page[maskAt] as number) + 1, depth + 1);
     for (let at = headerLength; at < page.length; at += 3) {
       if (page[at + 2] === 0) continue;
-      const bit = (mixLanes(page[at] as number, page[at + 1] as number) >>> (31 - depth)) & 1;
-      place(bit === 0 ? zero : one, page, at);
+      if (((mixLanes(page[at] as number, page[at + 1] as number) >>> (31 - depth)) & 1) === 0) continue;
+      place(upper, page, at);
+      page[at + 2] = 0;
     }
-    const half = 1 << (this.#depth - depth - 1);
+    page[countAt] = (page[countAt] as number) - (upper[countAt] as number);
+    repack(page);
     const first = this.#firstIndex(page, hash);
-    this.#directory.fill(zero, first, first + half);
-    this.#directory.fill(one, first + half, first + 2 * half);
+    page[depthAt] = depth + 1;
+    const half = 1 << (this.#depth - depth - 1);
+    this.#directory.fill(upper, first + half, first + 2 * half);
   }
 
   #replace(page: Page, hash: number, replacement: Page): void {
@@ -192,18 +206,44 @@ function copyOf(page: Page, slots: number): Page {
   return copy;
 }
 
-/** Puts the entry at `from` of another page, whose key is not in `page` yet. */
+/** Adds the entry at `from` of another page, whose key is not in `page` yet. */
 function place(page: Page, source: Page, from: number): void {
-  const low = source[from] as number;
-  const high = source[from + 1] as number;
+  moveTo(page, freeSlot(page, source[from] as number, source[from + 1] as number), source, from);
+  page[countAt] = (page[countAt] as number) + 1;
+}
+
+/** The first free slot of a key's probe run. */
+function freeSlot(page: Page, low: number, high: number): number {
   const mask = page[maskAt] as number;
   let slot = mixLanes(low, high) & mask;
   while (page[headerLength + slot * 3 + 2] !== 0) slot = (slot + 1) & mask;
+  return slot;
+}
+
+function moveTo(page: Page, slot: number, source: Page, from: number): void {
   const at = headerLength + slot * 3;
-  page[at] = low;
-  page[at + 1] = high;
+  page[at] = source[from] as number;
+  page[at + 1] = source[from + 1] as number;
   page[at + 2] = source[from + 2] as number;
-  page[countAt] = (page[countAt] as number) + 1;
+}
+
+/**
+ * Mends the probe runs of a page some of whose entries were taken out: entry by entry, from behind a free slot on, each
+ * moves to the first free slot of its run, which is never behind it.
+ */
+function repack(page: Page): void {
+  const mask = page[maskAt] as number;
+  let start = 0;
+  while (page[headerLength + start * 3 + 2] !== 0) start++;
+  for (let i = 1; i <= mask; i++) {
+    const from = headerLength + ((start + i) & mask) * 3;
+    const value = page[from + 2] as number;
+    if (value === 0) continue;
+    page[from + 2] = 0;
+    const slot = freeSlot(page, page[from] as number, page[from + 1] as number);
+    moveTo(page, slot, page, from);
+    page[headerLength + slot * 3 + 2] = value;
+  }
 }
 
 /** Frees a slot and moves later entries of its probe run back, so that no search stops at the gap. */

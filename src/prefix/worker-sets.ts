@@ -4,47 +4,36 @@
  * one comparison.
  *
  * A set is an immutable list of (word index, 32 bits) pairs with a count of references; the last reference frees it.
- * `join` and `leave` remember their last step, so moving the blocks of one event from a set to the next costs one lookup
- * for the first of them. Else O(words of the set). Memory is never more than a few words for each set in use.
+ * Each remembers the last steps from it to another, so moving many blocks from one set to the next costs one lookup for
+ * the first of them. Else O(words of the set). Memory is never more than a few words for each set in use.
  */
 import { avalanche } from '../runtime/mix.js';
 
-/** The set of nobody. It is not counted. */
+/** The set of nobody. */
 export const nobody: number = 0;
 
 interface WorkerSet {
+  readonly id: number;
   /** (word index, bits) pairs in ascending order of index; no word is 0. */
   readonly words: Int32Array;
   /** Combined from its members by exclusive or, so that a neighbour's hash is one operation away. */
   readonly hash: number;
+  /** 0 = freed, or not handed out yet. */
   references: number;
-  /** The next set of the same hash, `nobody` = none. */
-  next: number;
-}
-
-/** One remembered step: `from` with or without `slot` is `to`. */
-class LastStep {
-  from = -1;
-  slot = -1;
-  to = -1;
-
-  remember(from: number, slot: number, to: number): void {
-    this.from = from;
-    this.slot = slot;
-    this.to = to;
-  }
-
-  forget(set: number): void {
-    if (this.from === set || this.to === set) this.from = -1;
-  }
+  /** The next set of the same hash. */
+  next: WorkerSet | undefined;
+  /** The set this one becomes by the last worker that joined it, or left it. */
+  joining: number;
+  joined: WorkerSet | undefined;
+  leaving: number;
+  left: WorkerSet | undefined;
 }
 
 export class WorkerSets {
-  readonly #sets: WorkerSet[] = [{ words: new Int32Array(0), hash: 0, references: 1, next: nobody }];
-  readonly #byHash = new Map<number, number>();
+  readonly #sets: WorkerSet[] = [];
+  readonly #empty: WorkerSet = this.#make(nobody, new Int32Array(0), 0);
+  readonly #byHash = new Map<number, WorkerSet>();
   readonly #freed: number[] = [];
-  readonly #joined = new LastStep();
-  readonly #left = new LastStep();
 
   /** Sets in use. */
   get size(): number {
@@ -64,70 +53,70 @@ export class WorkerSets {
 
   /** The set with the worker in it: takes over one reference to `set` and gives one to the result. */
   join(set: number, slot: number): number {
-    const step = this.#joined;
-    if (step.from === set && step.slot === slot) return this.#move(set, step.to);
-    if (this.has(set, slot)) return set;
-    const joined = this.#find(withWorker(this.words(set), slot), this.#hashWithout(set, slot));
-    step.remember(set, slot, joined);
-    return this.#move(set, joined);
+    const from = this.#sets[set] as WorkerSet;
+    if (from.joining !== slot || from.joined === undefined || from.joined.references === 0) {
+      if (this.has(set, slot)) return set;
+      from.joined = this.#find(withWorker(from.words, slot), from.hash ^ hashOf(slot));
+      from.joining = slot;
+    }
+    return this.#move(from, from.joined);
   }
 
   /** The set without the worker: takes over one reference to `set` and gives one to the result. */
   leave(set: number, slot: number): number {
-    const step = this.#left;
-    if (step.from === set && step.slot === slot) return this.#move(set, step.to);
-    if (!this.has(set, slot)) return set;
-    const left = this.#find(withoutWorker(this.words(set), slot), this.#hashWithout(set, slot));
-    step.remember(set, slot, left);
-    return this.#move(set, left);
-  }
-
-  /** Gives a reference back, as when the block of it is gone. */
-  release(set: number): void {
-    if (set === nobody) return;
-    const record = this.#sets[set] as WorkerSet;
-    if (--record.references === 0) this.#free(set, record);
-  }
-
-  #move(from: number, to: number): number {
-    if (to !== nobody) (this.#sets[to] as WorkerSet).references++;
-    this.release(from);
-    return to;
-  }
-
-  /** Exclusive or adds and takes away alike. */
-  #hashWithout(set: number, slot: number): number {
-    return (this.#sets[set] as WorkerSet).hash ^ avalanche(Math.imul(slot + 1, 0x9e3779b1));
-  }
-
-  #find(words: Int32Array, hash: number): number {
-    if (words.length === 0) return nobody;
-    const first = this.#byHash.get(hash) ?? nobody;
-    for (let set = first; set !== nobody; set = (this.#sets[set] as WorkerSet).next) {
-      if (isEqual(this.words(set), words)) return set;
+    const from = this.#sets[set] as WorkerSet;
+    if (from.leaving !== slot || from.left === undefined || from.left.references === 0) {
+      if (!this.has(set, slot)) return set;
+      from.left = this.#find(withoutWorker(from.words, slot), from.hash ^ hashOf(slot));
+      from.leaving = slot;
     }
-    const set = this.#freed.pop() ?? this.#sets.length;
-    this.#sets[set] = { words, hash, references: 0, next: first };
+    return this.#move(from, from.left);
+  }
+
+  #move(from: WorkerSet, to: WorkerSet): number {
+    // The empty set is not counted.
+    if (to !== this.#empty) to.references++;
+    if (from !== this.#empty && --from.references === 0) this.#free(from);
+    return to.id;
+  }
+
+  #find(words: Int32Array, hash: number): WorkerSet {
+    if (words.length === 0) return this.#empty;
+    const first = this.#byHash.get(hash);
+    for (let set = first; set !== undefined; set = set.next) if (isEqual(set.words, words)) return set;
+    const set = this.#make(this.#freed.pop() ?? this.#sets.length, words, hash);
+    set.next = first;
     this.#byHash.set(hash, set);
     return set;
   }
 
-  #free(set: number, record: WorkerSet): void {
-    this.#joined.forget(set);
-    this.#left.forget(set);
-    const first = this.#byHash.get(record.hash) as number;
-    if (first === set) {
-      if (record.next === nobody) this.#byHash.delete(record.hash);
-      else this.#byHash.set(record.hash, record.next);
-    } else {
-      let before = this.#sets[first] as WorkerSet;
-      while (before.next !== set) before = this.#sets[before.next] as WorkerSet;
-      before.next = record.next;
-    }
-    // The words may be large and the number unused for long.
-    this.#sets[set] = this.#sets[nobody] as WorkerSet;
-    this.#freed.push(set);
+  #make(id: number, words: Int32Array, hash: number): WorkerSet {
+    const references = id === nobody ? 1 : 0;
+    const steps = { joining: -1, joined: undefined, leaving: -1, left: undefined };
+    const set: WorkerSet = { id, words, hash, references, next: undefined, ...steps };
+    this.#sets[id] = set;
+    return set;
   }
+
+  #free(set: WorkerSet): void {
+    const first = this.#byHash.get(set.hash) as WorkerSet;
+    if (first !== set) {
+      let before = first;
+      while (before.next !== set) before = before.next as WorkerSet;
+      before.next = set.next;
+    } else if (set.next === undefined) this.#byHash.delete(set.hash);
+    else this.#byHash.set(set.hash, set.next);
+    // Others may remember a step to this one: it must not keep yet others in memory.
+    set.joined = undefined;
+    set.left = undefined;
+    this.#sets[set.id] = this.#empty;
+    this.#freed.push(set.id);
+  }
+}
+
+/** Exclusive or with it adds a worker to a set's hash, and takes it away. */
+function hashOf(slot: number): number {
+  return avalanche(Math.imul(slot + 1, 0x9e3779b1));
 }
 
 /** Position of the pair with the word index, or of the first pair after it. */
