@@ -24,6 +24,7 @@ export class KvRouteError extends Error {
     Object.defineProperty(this, brandKey, { value: ['KvRouteError', brand] });
   }
 
+  /** Makes `instanceof` hold across the ESM and the CommonJS build (LB-60). */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return brandsOf(value).includes('KvRouteError');
   }
@@ -48,6 +49,7 @@ export class RoutingConfigError extends KvRouteError {
     this.reason = reason;
   }
 
+  /** Makes `instanceof` hold across the ESM and the CommonJS build (LB-60). */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return brandsOf(value).includes('RoutingConfigError');
   }
@@ -59,6 +61,7 @@ export class SnapshotError extends KvRouteError {
     super('KVROUTE_SNAPSHOT', message, 'SnapshotError');
   }
 
+  /** Makes `instanceof` hold across the ESM and the CommonJS build (LB-60). */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return brandsOf(value).includes('SnapshotError');
   }

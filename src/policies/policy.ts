@@ -121,7 +121,9 @@ export interface PolicyWarning {
  * Members are absent while nobody listens: call them as `events.placement?.({ … })`, so that no payload is built (LB-50).
  */
 export interface PolicyEvents {
+  /** Something is probably not meant. */
   readonly warning?: ((warning: PolicyWarning) => void) | undefined;
+  /** Something was learned from a decision of this instance; never for merged placements (LB-34). */
   readonly placement?: ((placement: LearnedPlacement) => void) | undefined;
   /** After an eviction or expiry pass that removed something; sizes in characters, tokens or heads. */
   readonly treeEvicted?:
@@ -132,6 +134,7 @@ export interface PolicyEvents {
         readonly tenants: number;
       }) => void)
     | undefined;
+  /** A pin went. */
   readonly pinEvicted?:
     | ((evicted: {
         readonly keyHash: string;

@@ -11,6 +11,7 @@
  */
 export interface RandomSource {
   (): number;
+  /** An independent generator; this one's sequence stays as it is. */
   fork?: (() => RandomSource) | undefined;
 }
 
