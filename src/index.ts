@@ -35,6 +35,7 @@ export type {
   ReportStamp,
   SingleLoadReport,
 } from './load/report.js';
+export type { FlagValue, HostSettings, TranslatedFlags } from './migrate/from-flags.js';
 export { fromFlags } from './migrate/from-flags.js';
 export type {
   BucketOptions,
@@ -42,19 +43,24 @@ export type {
   ConsistentHashingOptions,
   LeastLoadOptions,
   ManualOptions,
+  NoOptions,
   PolicyOptionsByName,
   PowerOfTwoOptions,
   PrefixHashOptions,
 } from './options/policy-options.js';
 export { bucket } from './policies/bucket.js';
+export type { BucketAdjustment, BucketRange } from './policies/bucket-boundaries.js';
 export { bucketRecompute } from './policies/bucket-boundaries.js';
-export type { StandaloneCacheAware } from './policies/cache-aware.js';
+export type { ScopedPlacement, StandaloneCacheAware } from './policies/cache-aware.js';
 // The ten policies, each usable by itself
 export { cacheAware } from './policies/cache-aware.js';
+export type { ConsistentHashingAloneOptions } from './policies/consistent-hashing.js';
 export { consistentHashing } from './policies/consistent-hashing.js';
 export type { GateTerms, PolicyExplanation, ScoreTerms } from './policies/explanation.js';
 export type { HashingRuntimeOptions } from './policies/hashing-runtime.js';
+export type { LearnedPiece } from './policies/learned-state.js';
 export { leastLoad } from './policies/least-load.js';
+export type { ManualAloneOptions } from './policies/manual.js';
 export { manual } from './policies/manual.js';
 export { passthrough } from './policies/passthrough.js';
 export type {
@@ -73,26 +79,50 @@ export type {
 // Writing a policy of your own
 export { Decision } from './policies/policy.js';
 export { powerOfTwo } from './policies/power-of-two.js';
+export type { PrefixHashAloneOptions } from './policies/prefix-hash.js';
 export { prefixHash, prefixHeads } from './policies/prefix-hash.js';
 export type { HeadOptions, PrefixHead } from './policies/prefix-heads.js';
 export { random } from './policies/random.js';
 export { roundRobin } from './policies/round-robin.js';
 export type { RuntimeOptions } from './policies/runtime-options.js';
-export type { StandalonePolicy, StandaloneSelected, StandaloneSelection } from './policies/standalone.js';
+export type { MemberRing, StandalonePolicy, StandaloneSelected, StandaloneSelection } from './policies/standalone.js';
 export { standalone } from './policies/standalone.js';
+export type { StickyOptions } from './policies/sticky-sessions.js';
 export { stickySessions } from './policies/sticky-sessions.js';
+export type { HashIndexOptions, HashPiece } from './prefix/hash-index.js';
 export { HashIndex } from './prefix/hash-index.js';
-export type { BlockHash, KvBlock, KvEvent, KvEventBatch } from './prefix/kv-event.js';
-export type { KvBatchResult, KvEventCounts, KvEventWarning, KvIndexSettings } from './prefix/kv-event-feed.js';
+export type { HeadProbe } from './prefix/head-probe.js';
+export type {
+  BlockHash,
+  KvBlock,
+  KvCleared,
+  KvEvent,
+  KvEventBatch,
+  KvRemoved,
+  KvStoredBlocks,
+  KvStoredRun,
+} from './prefix/kv-event.js';
+export type {
+  KvBatchResult,
+  KvEventCounts,
+  KvEventFeedOptions,
+  KvEventWarning,
+  KvIndexSettings,
+} from './prefix/kv-event-feed.js';
 export { KvEventFeed } from './prefix/kv-event-feed.js';
 export { KvEventIndex } from './prefix/kv-event-index.js';
+export type { SequenceNumber, SequenceResult, SequenceStep } from './prefix/kv-event-stream.js';
 export { nextSequence } from './prefix/kv-event-stream.js';
+export type { KvMatch } from './prefix/kv-overlaps.js';
+export type { KvPruneLimits } from './prefix/kv-prune.js';
 export type { CacheNamespace } from './prefix/namespace.js';
 export type { PrefixTree, RestoreResult, TreeMatch, TreePiece, TreePlacement } from './prefix/prefix-tree.js';
 export type { TokenIds } from './prefix/routing-tokens.js';
 export { parseRoutingTokens } from './prefix/routing-tokens.js';
 // Parts that stand by themselves
+export type { StringTreeOptions } from './prefix/string-tree.js';
 export { StringTree } from './prefix/string-tree.js';
+export type { TokenTreeOptions } from './prefix/token-tree.js';
 export { TokenTree } from './prefix/token-tree.js';
 export type { ReportEntry, ReportTick } from './reports.js';
 // Requests and their results
@@ -122,15 +152,29 @@ export type {
 } from './selection.js';
 export type { RestoreReport, Snapshot, SnapshotPiece } from './snapshot.js';
 export { isValidRoutingKey, ridKey } from './sticky/routing-key.js';
+export type { Admission, AdmissionRefusal } from './workers/admission.js';
 export { AdmissionWindow, admissionLimit } from './workers/admission.js';
-export type { BreakerState } from './workers/breaker.js';
+export type { BreakerConfig, BreakerState, BreakerTransition } from './workers/breaker.js';
 export { Breaker } from './workers/breaker.js';
 export type { Candidate, WorkerId, WorkerSignals } from './workers/candidate.js';
 export { CandidateSet } from './workers/candidate-set.js';
+export type {
+  Endpoint,
+  EndpointOptions,
+  GroupMember,
+  Qualification,
+  QualificationLeg,
+  QualificationLegs,
+  ServingGroup,
+  ServingObservation,
+  ServingRole,
+  ServingView,
+} from './workers/endpoints.js';
 export { eligibleEndpoints, neverQualified, observeServing, qualify } from './workers/endpoints.js';
 export type { WorkerStatus } from './workers/health.js';
+export type { OutcomeClass, OutcomeCodes } from './workers/outcome-class.js';
 export { classifyOutcome, RequestScope, resolveOutcomeCodes } from './workers/outcome-class.js';
-export type { OverloadThresholds, OverloadVerdict } from './workers/overload.js';
+export type { EmptyReason, OverloadThresholds, OverloadVerdict, RouterOverloadOptions } from './workers/overload.js';
 export { emptySelection, overloadVerdict, resolveOverloadThresholds } from './workers/overload.js';
 // Workers and their signals
 export type { Worker } from './workers/worker.js';
