@@ -4,6 +4,7 @@
  * is O(n) in the candidates; while the list of ids stays the same, its candidate set is reused.
  */
 import { creditTokensOf } from '../load/credit.js';
+import { resolveOptions } from '../options/validate.js';
 import { RequestView, type RouteRequest } from '../request.js';
 import { type Clock, ElapsedTime } from '../runtime/clock.js';
 import { TimeBudget } from '../runtime/maintenance-budget.js';
@@ -20,7 +21,7 @@ import type { Candidate, WorkerId } from '../workers/candidate.js';
 import { CandidateSet, noCandidates } from '../workers/candidate-set.js';
 import { checkCandidates } from './candidate-check.js';
 import type { Decision, DecisionContext, Policy, RingLookup } from './policy.js';
-import { clockOf, type GivenRuntime, randomOf } from './runtime-options.js';
+import { clockOf, type GivenRuntime, type RuntimeOptions, randomOf, ringOf, runtimeTable } from './runtime-options.js';
 import { TrackedCandidate } from './tracked-candidate.js';
 
 /** A worker was selected: the caller's own literal. */
@@ -65,13 +66,20 @@ export interface MemberRing extends RingLookup {
 const maintenanceBudgetMs = 1;
 
 /**
- * Makes a policy usable by itself.
+ * Makes a policy usable by itself: one of your own, as the built-in ones are (LB-10a).
  *
- * @param given runtime options, resolved by the table
- * @param ring for policies that need one: a `MemberRing` follows the ids given, any other is only looked up in
- * @throws RoutingConfigError for a clock, generator or seed that cannot be used
+ * @param options runtime options; every one is optional
+ * @param ring for policies that need one: a `MemberRing` follows the ids given, any other is only looked up in. Default:
+ * the option of that name
+ * @throws RoutingConfigError for an option that cannot be used
  */
-export function standalone(policy: Policy, given: GivenRuntime, ring?: RingLookup | MemberRing): StandalonePolicy {
+export function standalone(
+  policy: Policy,
+  options: RuntimeOptions | GivenRuntime = {},
+  ring: RingLookup | MemberRing | undefined = ringOf(options),
+): StandalonePolicy {
+  const { clock, random, seed, loadReportMaxAgeMs } = options;
+  const given = resolveOptions(runtimeTable, { clock, random, seed, loadReportMaxAgeMs });
   return new Standalone(policy, clockOf(given), randomOf(given), given.loadReportMaxAgeMs, ring);
 }
 
