@@ -35,7 +35,7 @@ export class Ring implements RingLookup {
   /** By slot; undefined = removed, its nodes go with the next compaction, and only then may the slot be used again. */
   #ids: (WorkerId | undefined)[] = [];
   /** The lookup that last asked about a slot. */
-  #askedBy = new Uint32Array(16);
+  #askedBy = new Float64Array(16);
   #lookups = 0;
   #freeSlots: number[] = [];
   #deadSlots: number[] = [];
@@ -171,14 +171,7 @@ export class Ring implements RingLookup {
   }
 
   #nextStamp(): number {
-    if (this.#askedBy.length < this.#ids.length) {
-      this.#askedBy = new Uint32Array(this.#ids.length * 2);
-      this.#lookups = 0;
-    }
-    if (this.#lookups === 0xffffffff) {
-      this.#askedBy.fill(0);
-      this.#lookups = 0;
-    }
+    if (this.#askedBy.length < this.#ids.length) this.#askedBy = new Float64Array(this.#ids.length * 2);
     this.#lookups += 1;
     return this.#lookups;
   }
