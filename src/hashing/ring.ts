@@ -7,9 +7,11 @@
  * Adding hashes and sorts the 150 nodes of one worker and leaves them as a run; runs of equal size are merged as they
  * meet, so registering n workers costs O(n log n) spread over the calls. Removing forgets the id at once and leaves its
  * nodes to be passed over until they are an eighth of the ring. The next lookup merges and compacts what is due in one
- * pass (well under a millisecond for a thousand workers) and then costs O(log n). It walks on past ineligible workers, asking about each once (a stamp a worker, no allocation) and stops
- * when all were asked: with e eligible among n workers it passes n / e nodes on average; with none among 10 000, about
- * a million and a half at worst and a hundred thousand as a rule, which is why policies ask only when e > 0.
+ * pass (well under a millisecond for a thousand workers) and then costs O(log n).
+ *
+ * A lookup walks on past ineligible workers, asks about each once (a stamp a worker, nothing allocated) and stops when
+ * all were asked. With e eligible among n workers it passes n / e nodes on average; with none among 10 000 about a
+ * hundred thousand, under a millisecond, which is why policies ask only when somebody is eligible.
  */
 import type { RingLookup } from '../policies/policy.js';
 import type { Hash64 } from '../runtime/hash.js';
