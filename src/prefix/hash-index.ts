@@ -19,6 +19,7 @@ import type { TokenIds } from './routing-tokens.js';
 /** Heads remembered at most, unless told otherwise; the stalest is forgotten first (LB-31). */
 export const defaultMaxHeads = 1_000_000;
 
+/** What a hash index remembers, and for how long. */
 export interface HashIndexOptions {
   /** Token positions at which heads are remembered: positive integers, strictly ascending (CA-70). */
   readonly boundaries: readonly number[];

@@ -7,6 +7,7 @@ import { hashText } from '../runtime/mix.js';
 import { badToken, copyTokens, type TokenIds } from './routing-tokens.js';
 import { TokenHash } from './token-hash.js';
 
+/** The heads of one request, as a hash index looks them up. */
 export class HeadProbe {
   /** Number of applicable boundaries. */
   count = 0;
@@ -20,11 +21,12 @@ export class HeadProbe {
     return this.#boundaries[index] as number;
   }
 
-  /** The lanes of the head's key. */
+  /** The lower 32 bits of a head's key. */
   low(index: number): number {
     return this.#lanes[2 * index] as number;
   }
 
+  /** The upper 32 bits of a head's key. */
   high(index: number): number {
     return this.#lanes[2 * index + 1] as number;
   }

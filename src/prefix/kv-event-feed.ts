@@ -60,6 +60,7 @@ export interface KvIndexSettings extends KvPruneLimits {
   readonly blockSize?: number | undefined;
 }
 
+/** Whom a feed tells. */
 export interface KvEventFeedOptions {
   /** Told after the batch was applied. */
   readonly warning?: ((warning: KvEventWarning) => void) | undefined;

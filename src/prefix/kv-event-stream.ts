@@ -9,6 +9,7 @@ export type SequenceNumber = number | bigint;
 /** What to do with a batch. */
 export type SequenceResult = 'apply' | 'restarted' | 'stale' | 'gap' | 'rejected';
 
+/** What a number means after the last one. */
 export interface SequenceStep {
   readonly result: SequenceResult;
   /** The last number afterwards; undefined = none yet. */

@@ -21,6 +21,7 @@ import { agreement, copyText, textKey, textLabels } from './radix-text.js';
 import { checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
 import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
 
+/** How large a string tree may grow. */
 export interface StringTreeOptions {
   /** Budget in code points, summed over tenants (CF-28). */
   readonly maxTreeSize: number;

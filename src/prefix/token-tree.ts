@@ -27,6 +27,7 @@ import { checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
 import type { TokenIds } from './routing-tokens.js';
 import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
 
+/** How large a token tree may grow, and its pages. */
 export interface TokenTreeOptions {
   /** Budget in tokens, summed over tenants (CF-28). */
   readonly maxTreeSize: number;

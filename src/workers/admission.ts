@@ -8,6 +8,7 @@ import type { LoadSummary } from '../load/load-summary.js';
 
 /** One admitted request; give the room back with `release`, of which only the first call counts. */
 export interface Admission {
+  /** Gives the places back; later calls do nothing. */
   release(): void;
 }
 

@@ -30,6 +30,7 @@ export interface ServingGroup {
   readonly replicas: readonly { readonly members: readonly GroupMember[] }[];
 }
 
+/** What is the same for all groups. */
 export interface EndpointOptions {
   /** The one port of all routed roles, 1–65535. Default 8000. */
   readonly port?: number | undefined;
