@@ -62,6 +62,8 @@ class EndsWalk<Label> {
   readonly #core: RadixCore<Label>;
   #visited: { readonly end: number; readonly use: number }[] = [];
   #lastUse: number;
+  /** Set once the newest end was reached: what comes after is news, and a busy tree would never run out of it. */
+  #isOver = false;
 
   constructor(core: RadixCore<Label>) {
     this.#core = core;
@@ -74,12 +76,13 @@ class EndsWalk<Label> {
     const wanted = count + (lastUse - this.#lastUse);
     this.#lastUse = lastUse;
     const ends: number[] = [];
-    let end = this.#resume();
+    let end = this.#isOver ? 0 : this.#resume();
     if (end !== 0) this.#visited = [];
     for (; end !== 0 && ends.length < wanted; end = holdings.newerEnd(end)) {
       this.#visited.push({ end, use: holdings.use(end) });
       if (tenants.workerOf(holdings.tenant(end)) !== undefined) ends.push(end);
     }
+    this.#isOver = end === 0;
     return ends;
   }
 
