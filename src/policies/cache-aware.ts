@@ -66,7 +66,14 @@ export function cacheAware(options?: CacheAwareOptions & RuntimeOptions): Standa
     partitionOf: (request, ctx) => scopedPartition(ctx.model, ctx.leg, request.namespaceKey),
   });
   const time = new ElapsedTime(clockOf(resolved));
-  return Object.assign(standalone(policy, resolved), {
+  const alone = standalone(policy, resolved);
+  const forget = alone.forget.bind(alone);
+  return Object.assign(alone, {
+    forget: (id: WorkerId): void => {
+      forget(id);
+      // Placements and events may have told of a worker that was never a candidate.
+      policy.workerRemoved(id);
+    },
     applyPlacement: ({ model, leg, ...learned }: ScopedPlacement): boolean => {
       const namespace = scopedPartition(model ?? 'unknown', leg ?? 'single', learned.namespace);
       return policy.applyPlacement({ ...learned, namespace }, time.advance());
