@@ -31,7 +31,11 @@ export class HeadProbe {
     return this.#lanes[2 * index + 1] as number;
   }
 
-  /** @throws TypeError on `tokens` when a plain list holds something else than ids, as far as it is read */
+  /**
+   * Takes up another request.
+   *
+   * @throws TypeError on `tokens` when a plain list holds something else than ids, as far as it is read
+   */
   read(tokens: TokenIds, namespace: string | undefined, boundaries: readonly number[]): void {
     this.count = 0;
     this.#boundaries = boundaries;
