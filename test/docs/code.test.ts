@@ -25,7 +25,8 @@ describe.each(modules)('the code of $name', (module) => {
     expect(messages).toEqual([]);
   }, 60_000);
 
-  it.runIf(module.runs)('LB-63: runs and prints what it says', async () => {
+  if (!module.runs) return;
+  it('LB-63: runs and prints what it says', async () => {
     const printed: string[] = [];
     const log = vi.spyOn(console, 'log').mockImplementation((...values) => {
       printed.push(oneLine(format(...values)));
