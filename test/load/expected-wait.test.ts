@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { creditTokensOf } from '../../src/load/credit.js';
 import { compareWaits, defaultTuning, leastWait, type WaitTuning } from '../../src/load/expected-wait.js';
-import type { LoadReport } from '../../src/load/report.js';
+import type { RankLoad } from '../../src/load/report.js';
 import { seededRandom } from '../../src/runtime/random.js';
 import { freshLoad, type WorkerSignals } from '../../src/workers/candidate.js';
 import { fleet, type SignalValues, signals } from './signals.js';
 
-const tokens = (waitingTokens: number, tokensPerSecond: number, kvCacheUsage = 0.2): LoadReport => ({
+const tokens = (waitingTokens: number, tokensPerSecond: number, kvCacheUsage = 0.2): RankLoad => ({
   waitingTokens,
   tokensPerSecond,
   kvCacheUsage,
 });
-const depth = (waitingRequests: number, tokensPerSecond: number, kvCacheUsage = 0.2): LoadReport => ({
+const depth = (waitingRequests: number, tokensPerSecond: number, kvCacheUsage = 0.2): RankLoad => ({
   waitingRequests,
   tokensPerSecond,
   kvCacheUsage,
@@ -147,7 +147,7 @@ const examples: readonly Example[] = [
   {
     id: 'E16: data-parallel ranks',
     workers: {
-      a: { report: { ranks: [tokens(3000, 400, 0.9), tokens(1000, 600, 0.1)] as never } },
+      a: { report: { ranks: [tokens(3000, 400, 0.9), tokens(1000, 600, 0.1)] } },
       b: { report: tokens(5000, 1000, 0.5) },
     },
     scores: { a: 4.15, b: 5.15 },

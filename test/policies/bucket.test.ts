@@ -216,6 +216,9 @@ describe('BU-6, BU-7, BU-14: selection', () => {
     expect(pick(rel.policy, 3000, two)).toBe('b');
     // 8048 > 3 × 2049.
     expect(pick(rel.policy, 3000, two)).toBe('a');
+    const exact = bucketAt({ balanceAbsThreshold: 5, balanceRelThreshold: 3 }).policy;
+    // 3000 is not more than 3 × 1000.
+    expect([pick(exact, 3000, two), pick(exact, 1000, two), pick(exact, 2500, two)]).toEqual(['b', 'a', 'b']);
   });
 
   it('BU-7: entries leave the window when older than five seconds, not at five', () => {
@@ -287,6 +290,19 @@ describe('BU-9, LB-5: checks', () => {
     expect(owners(policy, [21])).toEqual(['a']);
     time.now = 5700;
     expect(owners(policy, [20, 21])).toEqual(['a', 'b']);
+  });
+
+  it('LB-5: a late check forgets what was too old at the instant it was due', () => {
+    const { policy, time } = bucketAt(off);
+    pick(policy, 0);
+    time.now = 4500;
+    pick(policy, 30);
+    time.now = 9000;
+    pick(policy, 600);
+    pick(policy, 600);
+    time.now = 12_000;
+    // Of 600 and 600 the share is 400; with the 30 it would be 410, and b would own up to 1011.
+    expect(owners(policy, [600, 601, 1001, 1002])).toEqual(['a', 'b', 'b', 'c']);
   });
 
   it('LB-5: a check missed by a long silence sees the window of the instant it was due', () => {
