@@ -121,6 +121,8 @@ export class EventHub {
   readonly #emitter = new EventEmitter<RouterEventName>();
   // The wrapper each listener was registered with, so that `off` finds it again.
   readonly #wrappers = new Map<RouterEventName, Map<unknown, (payload: unknown) => void>>();
+  #isHeld = false;
+  #held: [RouterEventName, unknown][] = [];
 
   /** Whether anybody listens: ask before building a payload. */
   heard(event: RouterEventName): boolean {
@@ -128,7 +130,22 @@ export class EventHub {
   }
 
   emit<E extends RouterEventName>(event: E, payload: RouterEvents[E]): void {
-    this.#emitter.emit(event, payload);
+    if (this.#isHeld) this.#held.push([event, payload]);
+    else this.#emitter.emit(event, payload);
+  }
+
+  /** From now on events wait for `release`: a commit tells what it caused when all of it is done (LB-50). */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  /** Tells what waited, in order. A listener may call the router again: its events come at once, these go on after. */
+  release(): void {
+    this.#isHeld = false;
+    if (this.#held.length === 0) return;
+    const held = this.#held;
+    this.#held = [];
+    for (const [event, payload] of held) this.#emitter.emit(event, payload);
   }
 
   /** Subscribes and returns the function that unsubscribes. The same listener counts once an event. */

@@ -76,7 +76,12 @@ export type Selection = Selected | NotSelected;
 export function finish(core: RouterCore, attempt: Attempt): Selection {
   const worker = workerOf(attempt.decision);
   const selection = worker === undefined ? emptyOutcome(core, attempt) : new Selected(core, attempt, worker);
-  commit(attempt);
+  core.hub.hold();
+  try {
+    commit(attempt);
+  } finally {
+    core.hub.release();
+  }
   tell(core, selection);
   const { pool } = attempt.scope;
   if (pool.inspectedSize !== pool.all.size) {

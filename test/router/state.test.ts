@@ -220,7 +220,7 @@ describe('reconfigure', () => {
     router.addWorker({ id: 'b', models: ['m'] });
     router.removeWorker('a');
     router.reconfigure({ policy: 'round_robin', policyOptions: { least_load: { maxWaitingRequests: 4 } } });
-    expect(router.pools().map(({ policy, options }) => [policy, options['maxWaitingRequests']])).toEqual([
+    expect(router.pools().map(({ policy, options }) => [policy, options.maxWaitingRequests])).toEqual([
       ['round_robin', undefined],
       ['least_load', 4],
     ]);
