@@ -22,6 +22,7 @@ export type {
 } from './events.js';
 export type { ReconcileResult } from './fleet.js';
 export type { HeadersLike, RequestHeaders } from './headers.js';
+export type { KvEventPort } from './kv-event-port.js';
 // Leases
 export type { Lease, LeaseTerms } from './lease.js';
 export type { LeaseOutcome } from './lease-outcome.js';
@@ -130,7 +131,7 @@ export type { RequestView, RouteRequest } from './request.js';
 export type { Answered } from './response-headers.js';
 export { responseHeaders } from './response-headers.js';
 export type { AttemptContext, RouteAttempt, RouteOptions, RouteResult } from './route.js';
-export type { Acquired, ElsewhereOptions, KvEventPort, LeaseView, PoolView, WorkerFilter } from './router.js';
+export type { Acquired, ElsewhereOptions, LeaseView, PoolView, WorkerFilter } from './router.js';
 // The router
 export { createRouter, Router } from './router.js';
 export type { CustomPolicy, PolicyConfig, RouterOptions } from './router-options.js';

@@ -15,13 +15,12 @@ import {
   replaceWorker,
   setStatus,
 } from './fleet.js';
+import { type KvEventPort, kvEventPort } from './kv-event-port.js';
 import type { Lease } from './lease.js';
 import type { LeaseOutcome } from './lease-outcome.js';
 import { type LegOptions, type LegsSelection, selectLegs } from './legs.js';
 import type { LoadReport } from './load/report.js';
 import type { Leg } from './policies/policy.js';
-import type { KvEventBatch } from './prefix/kv-event.js';
-import type { KvBatchResult, KvEventCounts } from './prefix/kv-event-feed.js';
 import { reconfigure, warnAboutOptions } from './reconfigure.js';
 import { applyReports, type ReportEntry, type ReportTick } from './reports.js';
 import { RequestView, type RouteRequest, refuse } from './request.js';
@@ -75,19 +74,6 @@ export interface WorkerFilter {
   readonly kind?: WorkerKind | undefined;
   readonly connectionMode?: ConnectionMode | undefined;
   readonly status?: WorkerStatus | undefined;
-}
-
-/** KV-event batches of the engines (CA-90 to CA-97). */
-export interface KvEventPort {
-  /**
-   * Applies one batch of a worker's event stream (CA-92). After `gap` the host replays from `expected`, or calls
-   * `reset` and goes on with live events. Batches of unknown workers are `rejected` and counted.
-   */
-  applyBatch(worker: WorkerId, batch: KvEventBatch): KvBatchResult;
-  /** Forgets what a worker's stream has told, and its position in it (CA-93). */
-  reset(worker: WorkerId): void;
-  /** What happened to events since the router was made. Live. */
-  readonly counts: Readonly<KvEventCounts>;
 }
 
 /**
@@ -381,24 +367,6 @@ export class Router {
     const lease = beginLease(core, worker, undefined, options);
     return { ok: true, worker, record: recordOfAttempt(attempt), lease };
   }
-}
-
-function kvEventPort(core: RouterCore): KvEventPort {
-  return {
-    counts: core.kvEvents.counts,
-    applyBatch(worker, batch) {
-      const result = core.kvEvents.applyBatch(worker, batch, core.advance());
-      if (result.result === 'gap' && core.hub.heard('kvEventGap')) {
-        const { expected, received } = result;
-        core.hub.emit('kvEventGap', { worker, expected, received });
-      }
-      return result;
-    },
-    reset(worker) {
-      core.advance();
-      core.kvEvents.reset(worker);
-    },
-  };
 }
 
 /** A worker with a lease that has begun. */
