@@ -67,13 +67,14 @@ export class CacheAwarePolicy implements Policy, LearnedState {
     if (candidates.size === 0) return new Decision(undefined);
     const hash = this.#hashInUse();
     if (hash !== undefined) return hash.decide(request, candidates, ctx);
+    const tokens = request.routingTokens;
+    const events = tokens && this.#eventsInUse(ctx.now);
     if (isUnderKvPressure(candidates.workers, ctx.now, this.#settings)) {
+      if (events === undefined) this.#trees.check(request, ctx);
       const pressed = decideByWait(candidates.workers, ctx);
       pressed.branch = 'kv_pressure_expected_wait';
       return pressed;
     }
-    const tokens = request.routingTokens;
-    const events = tokens && this.#eventsInUse(ctx.now);
     if (tokens === undefined || events === undefined) return this.#trees.decide(request, candidates, ctx);
     return decideByEvents(events, tokens, this.#affinity, candidates, this.#settings, ctx);
   }

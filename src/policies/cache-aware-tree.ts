@@ -1,6 +1,6 @@
 /**
  * The tree index of `cache_aware` (section D of spec 05): a string tree for text and a token tree for token ids, each
- * made when something is first recorded in it. Text and token requests never match each other (CA-4).
+ * made when it is first needed. Text and token requests never match each other (CA-4).
  *
  * `decide` only matches; `record` inserts for the worker finally chosen and continues from that match, so a request
  * costs one descent, O(prefix).
@@ -65,6 +65,11 @@ export class TreeAffinity {
       match: { index, matchedUnits, requestUnits, ratio: ratioOf(match), holders: tenants },
       ...this.#affinity.describe(candidates, this.#settings, ctx, decision),
     };
+  }
+
+  /** Reads the request as `decide` does, so that malformed tokens are refused before anything is recorded (LB-42). */
+  check(request: RequestView, ctx: DecisionContext): void {
+    this.#match(request, ctx);
   }
 
   /** Remembers that the worker was given the request (CA-38). */
@@ -147,7 +152,9 @@ export class TreeAffinity {
     const tokens = request.routingTokens;
     const namespace = this.#partitionOf(request, ctx);
     const match =
-      tokens === undefined ? this.#text?.match(request.text ?? '', namespace) : this.#tokens?.match(tokens, namespace);
+      tokens === undefined
+        ? this.#text?.match(request.text ?? '', namespace)
+        : this.#tokenTree().match(tokens, namespace);
     return match ?? nothingKnown;
   }
 

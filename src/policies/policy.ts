@@ -125,7 +125,7 @@ export interface PolicyEvents {
   readonly warning?: ((warning: PolicyWarning) => void) | undefined;
   /** Something was learned from a decision of this instance; never for merged placements (LB-34). */
   readonly placement?: ((placement: LearnedPlacement) => void) | undefined;
-  /** After an eviction or expiry pass that removed something; sizes in characters, tokens or heads. */
+  /** After each eviction or expiry pass, for the gauges too (OB-22 to OB-24); sizes in characters, tokens or heads. */
   readonly treeEvicted?:
     | ((evicted: {
         readonly tree: 'string' | 'token' | 'hash';

@@ -456,6 +456,20 @@ describe('on a router', () => {
     expect(echoes).toHaveLength(1);
   });
 
+  it('LB-42: a bad token is refused before anything is recorded, pinned or credited, under KV pressure too', async () => {
+    for (const kvCacheUsage of [0.1, 0.99]) {
+      const policy = { name: 'cache_aware', overloadTokenUsageThreshold: 0.9, blockSize: 4 } as const;
+      const router = await createRouter({ policy, routingKeyOverride: true, seed: 1 });
+      router.addWorker({ id: 'a' });
+      router.reportLoad('a', { kvCacheUsage });
+      const request = { tokens: [1, 2, 3, 4, 5, 6, 7, 8.5], rid: 'conversation' };
+      expect(() => router.selectWorker(request)).toThrow(TypeError);
+      expect(router.worker('a')).toMatchObject({ creditTokens: 0, creditRequests: 0, selections: 0 });
+      expect(router.pinCount).toBe(0);
+      expect(router.snapshot().pieces).toEqual([]);
+    }
+  });
+
   it('CA-5, EW-17: one selection and one credit a request, also on a hit', async () => {
     const router = await createRouter({ seed: 1 });
     router.addWorker({ id: 'a' });
