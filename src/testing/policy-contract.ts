@@ -1,16 +1,20 @@
 /**
- * What every policy promises, whatever it decides by: a list of cases for any test framework.
+ * What every policy promises, whatever it decides by: a list of cases for any test framework. A policy of your own passes
+ * them before it is trusted with traffic:
  *
- *     for (const { name, run } of policyContract(() => leastLoad({ seed: 1 }))) it(name, run);
+ *     const make = (runtime: ContractRuntime) => standalone(createZoneFirst(), runtime);
+ *     for (const { name, run } of policyContract(make, { reachesAll: true })) it(name, run);
  *
- * A case throws an `Error` that says what it saw. What only some policies promise is declared as a capability.
+ * A case makes fresh policies, is synchronous, takes below a second, and throws an `Error` that says what it saw. What
+ * only some policies promise is declared as a capability; a promise that is not declared is not checked.
  */
 import type { StandalonePolicy, StandaloneSelection } from '../policies/standalone.js';
 import type { RouteRequest } from '../request.js';
 import type { Candidate } from '../workers/candidate.js';
 
-/** What a case asks of the policy it makes. */
+/** What a case asks of the policy it makes: the runtime options that decide everything else about it (LB-3). */
 export interface ContractRuntime {
+  /** Of the built-in generator. */
   readonly seed: number;
   /** Stands still within a case. */
   readonly clock: () => number;
@@ -28,15 +32,20 @@ export interface PolicyCapabilities {
   readonly keepsPrompts?: boolean;
 }
 
+/** One promise, as a test. */
 export interface ContractCase {
   /** Cites the statement. */
   readonly name: string;
+  /** @throws Error saying what it saw, when the promise is broken */
+  /** Throws an `Error` that says what it saw. */
   run(): void;
 }
 
 /**
- * @param make a fresh policy; must pass `seed` and `clock` on, and use the defaults otherwise
- * @param capabilities what this policy promises beyond the contract
+ * The contract as cases.
+ *
+ * @param make a fresh policy each time; it passes `seed` and `clock` on, as `leastLoad` itself and `standalone` do
+ * @param capabilities what this policy promises beyond the contract; default nothing
  */
 export function policyContract(
   make: (runtime: ContractRuntime) => StandalonePolicy,
