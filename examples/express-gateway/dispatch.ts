@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request, Response } from 'express';
-import type { Lease, RouteRequest, Router, Worker } from 'kvroute';
+import { type Lease, type RouteRequest, type RouteResult, type Router, responseHeaders, type Worker } from 'kvroute';
 import { classifyUpstream, splitRank } from 'kvroute/engines';
 import { type Dispatcher, request } from 'undici';
 import { sendError } from './error-response.js';
@@ -24,7 +24,7 @@ interface Answer {
   readonly body: Readable | Buffer;
 }
 
-/** Never rejects: whatever goes wrong is the client's answer. */
+/** Dispatches a described request and answers it; resolves when the answer has been relayed or the client is gone. */
 export async function dispatch(
   { router, dispatcher }: DispatchContext,
   described: RouteRequest,
@@ -46,28 +46,31 @@ export async function dispatch(
     return { statusCode, headers, body: lease.follow(body, { status: statusCode }) };
   };
 
+  let result: RouteResult<Answer>;
   try {
-    const result = await router.route(described, attempt, {
+    result = await router.route(described, attempt, {
       signal,
       sleep: (ms) => sleep(ms, undefined, { signal }),
       outcomeOfError: (error) => classifyUpstream({ error, signal }),
     });
-    if (result.ok) await relay(result.value, result.worker, res);
-    else sendError(res, 503, result.code, `no worker could be selected: ${result.reason}`, result.retryAfterMs);
   } catch (error) {
     if (signal.aborted) return;
     const outcome = classifyUpstream({ error });
     const status = 'error' in outcome && outcome.error === 'timeout' ? 504 : 502;
     sendError(res, status, 'service_unavailable', 'no worker answered');
+    return;
   }
+  // The worker's name, or why there is none and when to come back.
+  res.set(responseHeaders(result));
+  if (result.ok) await relay(result.value, res);
+  else sendError(res, 503, result.code, `no worker could be selected: ${result.reason}`);
 }
 
-async function relay(answer: Answer, worker: Worker, res: Response): Promise<void> {
+async function relay(answer: Answer, res: Response): Promise<void> {
   res.status(answer.statusCode);
   for (const [name, value] of Object.entries(answer.headers)) {
     if (value !== undefined && !notRelayed.has(name)) res.setHeader(name, value);
   }
-  res.setHeader('x-smg-routed-worker-id', worker.url ?? worker.id);
   if (Buffer.isBuffer(answer.body)) {
     res.end(answer.body);
     return;
@@ -94,7 +97,7 @@ const connectionHeaders = [
   'upgrade',
 ];
 const notForwarded = new Set([...connectionHeaders, 'host', 'content-length', 'expect', 'x-smg-routing-tokens']);
-const notRelayed = new Set([...connectionHeaders, 'x-smg-error-code']);
+const notRelayed = new Set([...connectionHeaders, 'x-smg-error-code', 'x-smg-routed-worker-id']);
 
 function forwardedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !notForwarded.has(name)));

@@ -1,4 +1,5 @@
 /** Runs the conversations against an OpenAI-compatible base URL with the official client, and measures. */
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import OpenAI from 'openai';
 import type { Conversation, Turn } from './traffic.js';
@@ -23,6 +24,8 @@ export async function runTraffic(
   signal: AbortSignal,
 ): Promise<void> {
   // Without retries every failure of the gateway is seen and counted.
+  // One listener for each conversation that is thinking or waiting.
+  setMaxListeners(conversations.length, signal);
   const client = new OpenAI({ baseURL: `${baseUrl}/v1`, apiKey: 'unused', maxRetries: 0 });
   await Promise.all(conversations.map((conversation) => runConversation(client, conversation, measured, signal)));
 }
@@ -56,43 +59,60 @@ async function runConversation(
 async function ask(
   client: OpenAI,
   messages: Message[],
-  { maxTokens, abort }: Turn,
+  turn: Turn,
   measured: Measurements,
   signal: AbortSignal,
 ): Promise<string> {
+  const { abort } = turn;
   const leave = new AbortController();
-  const timer = abort !== undefined && 'afterMs' in abort ? setTimeout(() => leave.abort(), abort.afterMs) : undefined;
-  const chunksToRead = abort !== undefined && 'afterChunks' in abort ? abort.afterChunks : Number.POSITIVE_INFINITY;
-  const sentAt = performance.now();
-  let firstTokenAt = Number.NaN;
-  let answer = '';
-  let chunks = 0;
-  let finished = false;
+  const leaveNow = () => leave.abort();
+  const left = new Promise<undefined>((resolve) => {
+    leave.signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+  signal.addEventListener('abort', leaveNow, { once: true });
+  const timer = abort !== undefined && 'afterMs' in abort ? setTimeout(leaveNow, abort.afterMs) : undefined;
   try {
-    const stream = await client.chat.completions.create(
-      { model: 'demo', messages, max_tokens: maxTokens, stream: true },
-      { signal: AbortSignal.any([leave.signal, signal]) },
-    );
-    for await (const { choices } of stream) {
-      const text = choices[0]?.delta.content ?? '';
-      finished ||= choices[0]?.finish_reason === 'length';
-      if (text === '') continue;
-      if (chunks++ === 0) firstTokenAt = performance.now();
-      answer += text;
-      if (chunks >= chunksToRead) leave.abort();
+    // An aborted fetch may leave the read of its body pending for ever: whoever leaves does not wait for it.
+    const answer = await Promise.race([readAnswer(client, messages, turn, leave), left]);
+    signal.throwIfAborted();
+    if (answer === undefined) {
+      measured.aborted++;
+      // How much had arrived depends on timing; the next turn's prompt must not.
+      return '(stopped)';
     }
-  } catch (error) {
-    if (!leave.signal.aborted) throw error;
+    measured.succeeded++;
+    measured.timeToFirstTokenMs.push(answer.timeToFirstTokenMs);
+    return answer.text;
   } finally {
     clearTimeout(timer);
+    signal.removeEventListener('abort', leaveNow);
   }
-  if (leave.signal.aborted) {
-    measured.aborted++;
-    // How much had arrived depends on timing; the next turn's prompt must not.
-    return '(stopped)';
+}
+
+async function readAnswer(
+  client: OpenAI,
+  messages: Message[],
+  { maxTokens, abort }: Turn,
+  leave: AbortController,
+): Promise<{ readonly text: string; readonly timeToFirstTokenMs: number }> {
+  const chunksToRead = abort !== undefined && 'afterChunks' in abort ? abort.afterChunks : Number.POSITIVE_INFINITY;
+  const sentAt = performance.now();
+  let timeToFirstTokenMs = Number.NaN;
+  let text = '';
+  let chunks = 0;
+  let finished = false;
+  const stream = await client.chat.completions.create(
+    { model: 'demo', messages, max_tokens: maxTokens, stream: true },
+    { signal: leave.signal },
+  );
+  for await (const { choices } of stream) {
+    const word = choices[0]?.delta.content ?? '';
+    finished ||= choices[0]?.finish_reason === 'length';
+    if (word === '') continue;
+    if (chunks++ === 0) timeToFirstTokenMs = performance.now() - sentAt;
+    text += word;
+    if (chunks >= chunksToRead) leave.abort();
   }
   if (!finished) throw new Error(`the answer broke off after ${chunks} chunks`);
-  measured.succeeded++;
-  measured.timeToFirstTokenMs.push(firstTokenAt - sentAt);
-  return answer;
+  return { text, timeToFirstTokenMs };
 }

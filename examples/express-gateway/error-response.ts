@@ -2,10 +2,9 @@
 import type { Response } from 'express';
 
 /** `X-SMG-Error-Code` tells them from the workers' own errors. */
-export function sendError(res: Response, status: number, code: string, message: string, retryAfterMs?: number): void {
+export function sendError(res: Response, status: number, code: string, message: string): void {
   if (res.headersSent || res.destroyed) return;
   res.setHeader('x-smg-error-code', code);
-  if (retryAfterMs !== undefined) res.setHeader('retry-after', Math.ceil(retryAfterMs / 1_000));
   const type = status < 500 ? 'invalid_request_error' : 'service_unavailable';
   res.status(status).json({ error: { message, type, param: null, code } });
 }

@@ -5,11 +5,14 @@
 import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
 import type { Router } from 'kvroute';
 import { describeRequest } from 'kvroute/engines';
+import { bindMetrics } from 'kvroute/metrics';
+import { Registry } from 'prom-client';
 import { Agent } from 'undici';
 import { clientSignal } from './client-signal.js';
 import { dispatch } from './dispatch.js';
 import { sendError } from './error-response.js';
 import { startLoadPoller } from './load-poller.js';
+import { promAdapter } from './prom-metrics.js';
 
 export interface GatewayOptions {
   /** How often the workers are asked for their load. Tell the router the same `loadMonitorIntervalMs`. */
@@ -40,12 +43,17 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
     bodyTimeout: workerTimeoutMs,
   });
   const poller = startLoadPoller(router, options.loadPollIntervalMs);
+  const registry = new Registry();
+  const unbindMetrics = bindMetrics(router, promAdapter(registry));
 
   const app = express();
   app.disable('x-powered-by');
   app.get('/health', (_req, res) => {
     const ready = router.workers().some((worker) => worker.status === 'ready');
     res.status(ready ? 200 : 503).json({ ready });
+  });
+  app.get('/metrics', async (_req, res) => {
+    res.type(registry.contentType).send(await registry.metrics());
   });
 
   for (const [path, kind] of Object.entries(routes)) {
@@ -70,6 +78,7 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
     app,
     async close() {
       poller.stop();
+      unbindMetrics();
       await agent.destroy();
     },
   };

@@ -39,9 +39,9 @@ export function makeTraffic(options: TrafficOptions): Conversation[] {
   return Array.from({ length: options.conversations }, (_, i) => ({
     // Every product once, then at random: some products are busier than others.
     system: systems[i < systems.length ? i : Math.floor(random() ** 1.5 * systems.length)] as string,
-    turns: Array.from({ length: between(4, 6) }, (_, turn) => ({
+    turns: Array.from({ length: between(3, 5) }, (_, turn) => ({
       user: prose(between(30, 160)),
-      maxTokens: between(16, 36),
+      maxTokens: between(10, 24),
       thinkMs: turn === 0 ? Math.round((i * options.rampMs) / options.conversations) : between(80, 300),
       // A handful of users leave in their third turn, most likely while the engine is still at the prompt, or in mid-answer.
       ...(i % 6 === 4 && turn === 2 ? { abort: i % 12 === 4 ? { afterMs: 40 } : { afterChunks: 4 } } : {}),

@@ -298,10 +298,18 @@ describe('the engine', () => {
 });
 
 describe('the engine as a process', () => {
-  it('listens, serves, and is gone after stop', async () => {
-    const engine = await spawnEngine({ model: 'spawned' });
+  it('listens, serves, starts afresh, and is gone after stop', async () => {
+    const engine = await spawnEngine({ model: 'spawned', decodeStepMs: 1 });
     const models = (await (await fetch(`${engine.url}/v1/models`)).json()) as { data: { id: string }[] };
     expect(models.data[0]?.id).toBe('spawned');
+    const served = async () =>
+      /num_requests_total\{.*\} (\d+)/.exec(await (await fetch(`${engine.url}/metrics`)).text())?.[1];
+    await fetch(`${engine.url}/generate`, { method: 'POST', body: '{"text":"hello"}' });
+    expect(await served()).toBe('1');
+    const before = engine.url;
+    await engine.renew();
+    expect(await served()).toBe('0');
+    if (engine.url !== before) await expect(fetch(before)).rejects.toThrow();
     await engine.stop();
     expect(() => process.kill(engine.pid, 0)).toThrow('ESRCH');
     await engine.stop();
