@@ -1,4 +1,4 @@
-import { cacheAware, createRouter, random } from 'kvroute';
+import { createRouter, leastLoad, random } from 'kvroute';
 import {
   distribution,
   fakeFleet,
@@ -87,8 +87,8 @@ it('LB-1, LB-2: no tool asks the surroundings for time or chance', async () => {
     const recorder = recordDecisions(router);
     router.addWorker({ id: fakeWorker().id });
     router.acquire({ text: 'hello' });
-    distribution(cacheAware, { text: 'hello' }, fakeFleet(3), { seeds: 5 });
-    for (const { name, run } of policyContract(cacheAware)) if (!name.startsWith('PO-6')) run();
+    distribution(leastLoad, { text: 'hello' }, fakeFleet(3), { seeds: 5 });
+    for (const { name, run } of policyContract(leastLoad)) if (!name.startsWith('PO-6')) run();
     recorder.stop();
     expect(recorder.lines.length).toBe(2);
     for (const spy of ambient) expect(spy).not.toHaveBeenCalled();
