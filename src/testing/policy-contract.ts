@@ -36,8 +36,11 @@ export interface PolicyCapabilities {
 export interface ContractCase {
   /** Cites the statement. */
   readonly name: string;
-  /** @throws Error saying what it saw, when the promise is broken */
-  /** Throws an `Error` that says what it saw. */
+  /**
+   * Checks the promise.
+   *
+   * @throws Error saying what it saw, when the promise is broken
+   */
   run(): void;
 }
 
