@@ -201,7 +201,7 @@ export class KvEventFeed {
     } else if (event.count > 0) {
       let orphaned = 0;
       for (const model of worker.models) {
-        const index = this.#indexOf(model);
+        const index = this.#indexOf(model, now);
         const expected = index.blockSize ?? this.#expectedBlockSize(model);
         if (expected !== undefined && expected !== event.blockSize && !worker.isWarned) {
           worker.isWarned = true;
@@ -213,11 +213,10 @@ export class KvEventFeed {
     }
   }
 
-  #indexOf(model: string): KvEventIndex {
+  #indexOf(model: string, now: number): KvEventIndex {
     let index = this.#indexes.get(model);
     if (index === undefined) {
-      index = new KvEventIndex();
-      index.limits = this.#settings.get(model) ?? {};
+      index = new KvEventIndex(this.#settings.get(model) ?? {}, now);
       this.#indexes.set(model, index);
     }
     return index;

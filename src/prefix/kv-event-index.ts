@@ -30,7 +30,7 @@ const pruneIntervalMs = 30_000;
 /** Which worker holds which blocks, as the engines' events tell (CA-81 to CA-87). */
 export class KvEventIndex {
   /** Prunes what is old or too much (CA-96). May be replaced at any time. */
-  limits: KvPruneLimits = {};
+  limits: KvPruneLimits;
   readonly #holdings: KvHoldings = new KvHoldings();
   readonly #workers = new Map<WorkerId, IndexedWorker>();
   /** Clean-ups of retired slots, and a pruning under way: each is a walk in bounded pieces. */
@@ -42,7 +42,12 @@ export class KvEventIndex {
   #learner: IndexedWorker | undefined;
   #learned = 0;
   #lastTouch = 0;
-  #nextPruneAt: number | undefined;
+  #nextPruneAt: number;
+
+  constructor(limits: KvPruneLimits, now: number) {
+    this.limits = limits;
+    this.#nextPruneAt = now + pruneIntervalMs;
+  }
 
   /** Pairs of a worker and a block it holds. */
   get memberships(): number {
@@ -170,7 +175,6 @@ export class KvEventIndex {
 
   /** Cleans up after removed workers and prunes every 30 s, in bounded steps; returns whether work is left (LB-5). */
   maintain(now: number, budget: MaintenanceBudget): boolean {
-    this.#nextPruneAt ??= now + pruneIntervalMs;
     // Pruning counts blocks, so it waits for the clean-ups.
     if (now >= this.#nextPruneAt && this.#work.length === 0) {
       this.#nextPruneAt = now + pruneIntervalMs;

@@ -109,6 +109,7 @@ export class Map64 {
    */
   sweep(cursor: number, keep: (value: number) => boolean): number {
     const page = this.#directory[(cursor >>> 1) >>> (31 - this.#depth)] as Page;
+    const start = freeSlot(page, 0);
     let dropped = 0;
     for (let at = headerLength + 2; at < page.length; at += 3) {
       const stored = page[at] as number;
@@ -123,7 +124,7 @@ export class Map64 {
       this.#size -= dropped;
       let slots = (page[maskAt] as number) + 1;
       while (slots > smallestPage && count * 4 < slots) slots /= 2;
-      if (slots > (page[maskAt] as number)) repack(page);
+      if (slots > (page[maskAt] as number)) repack(page, start);
       else this.#replace(page, cursor, copyOf(page, slots));
     }
     // A page covers one aligned range of hashes, whatever the directory looks like: the walk goes by hash.
@@ -159,6 +160,7 @@ export class Map64 {
     }
     // Entries whose next bit is 1 move to a new page, the others stay.
     const upper = newPage((page[maskAt] as number) + 1, depth + 1);
+    const start = freeSlot(page, 0);
     for (let at = headerLength; at < page.length; at += 3) {
       if (page[at + 2] === 0) continue;
       if (((mixLanes(page[at] as number, page[at + 1] as number) >>> (31 - depth)) & 1) === 0) continue;
@@ -166,7 +168,7 @@ export class Map64 {
       page[at + 2] = 0;
     }
     page[countAt] = (page[countAt] as number) - (upper[countAt] as number);
-    repack(page);
+    repack(page, start);
     const first = this.#firstIndex(page, hash);
     page[depthAt] = depth + 1;
     const half = 1 << (this.#depth - depth - 1);
@@ -208,14 +210,14 @@ function copyOf(page: Page, slots: number): Page {
 
 /** Adds the entry at `from` of another page, whose key is not in `page` yet. */
 function place(page: Page, source: Page, from: number): void {
-  moveTo(page, freeSlot(page, source[from] as number, source[from + 1] as number), source, from);
+  moveTo(page, freeSlot(page, mixLanes(source[from] as number, source[from + 1] as number)), source, from);
   page[countAt] = (page[countAt] as number) + 1;
 }
 
-/** The first free slot of a key's probe run. */
-function freeSlot(page: Page, low: number, high: number): number {
+/** The first free slot of the probe run that starts at the hash. */
+function freeSlot(page: Page, hash: number): number {
   const mask = page[maskAt] as number;
-  let slot = mixLanes(low, high) & mask;
+  let slot = hash & mask;
   while (page[headerLength + slot * 3 + 2] !== 0) slot = (slot + 1) & mask;
   return slot;
 }
@@ -228,19 +230,17 @@ function moveTo(page: Page, slot: number, source: Page, from: number): void {
 }
 
 /**
- * Mends the probe runs of a page some of whose entries were taken out: entry by entry, from behind a free slot on, each
- * moves to the first free slot of its run, which is never behind it.
+ * Mends the probe runs of a page some of whose entries were taken out: entry by entry, each moves to the first free slot
+ * of its run, which is never behind it. `start` was free before, so no run crosses it.
  */
-function repack(page: Page): void {
+function repack(page: Page, start: number): void {
   const mask = page[maskAt] as number;
-  let start = 0;
-  while (page[headerLength + start * 3 + 2] !== 0) start++;
   for (let i = 1; i <= mask; i++) {
     const from = headerLength + ((start + i) & mask) * 3;
     const value = page[from + 2] as number;
     if (value === 0) continue;
     page[from + 2] = 0;
-    const slot = freeSlot(page, page[from] as number, page[from + 1] as number);
+    const slot = freeSlot(page, mixLanes(page[from] as number, page[from + 1] as number));
     moveTo(page, slot, page, from);
     page[headerLength + slot * 3 + 2] = value;
   }
