@@ -14,7 +14,6 @@ import type { WorkerId } from './workers/candidate.js';
 import { CandidateSet } from './workers/candidate-set.js';
 import { emptySelection, shedRetryAfterMs } from './workers/overload.js';
 import type { Worker, WorkerState } from './workers/worker.js';
-import { unknownModel } from './workers/worker-spec.js';
 
 /** Which of a pool's workers a caller wants considered: ids, or anything that carries one (LB-10). */
 export type CandidateFilter = readonly (WorkerId | { readonly id: WorkerId })[];
@@ -95,8 +94,8 @@ export function commit(attempt: Attempt): void {
   worker.selections += 1;
 }
 
-export function recordOfAttempt({ decision, scope, view }: Attempt): DecisionRecord {
-  return recordOf(decision, scope.pool.policy.name, view.model ?? unknownModel, scope.pool.leg);
+export function recordOfAttempt({ decision, scope: { pool } }: Attempt): DecisionRecord {
+  return recordOf(decision, pool.policy.name, pool.model, pool.leg);
 }
 
 /** The outcome of an attempt that selected nothing. */
