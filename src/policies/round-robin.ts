@@ -39,6 +39,7 @@ class RoundRobin implements Policy {
   readonly needs: PolicyNeeds = {};
   /** Next position by fingerprint, least recently used first. */
   readonly #rotations = new Map<string, number>();
+  #latestSet: string | undefined;
   /** Where the next new set starts: moving on keeps changing fleets from leaning on index 0 (RR-3). */
   #sharedStart = 0;
 
@@ -54,11 +55,12 @@ class RoundRobin implements Policy {
   record(_request: unknown, decision: Decision): void {
     if (decision.worker === undefined) return;
     const { set, position } = decision.note as Turn;
-    // Deleting first moves the set to the end of the order of use.
-    if (!this.#rotations.delete(set)) {
+    // Deleting first moves the set to the end of the order of use, where the set of the last call is already.
+    if (set !== this.#latestSet && !this.#rotations.delete(set)) {
       this.#sharedStart += 1;
       if (this.#rotations.size >= maxRotations) this.#dropOldest();
     }
+    this.#latestSet = set;
     this.#rotations.set(set, position + 1);
   }
 
