@@ -117,6 +117,7 @@ export { nextSequence } from './prefix/kv-event-stream.js';
 export type { KvMatch } from './prefix/kv-overlaps.js';
 export type { KvPruneLimits } from './prefix/kv-prune.js';
 export type { CacheNamespace } from './prefix/namespace.js';
+export { namespaceKey } from './prefix/namespace.js';
 export type { PrefixTree, RestoreResult, TreeMatch, TreePiece, TreePlacement } from './prefix/prefix-tree.js';
 export type { TokenIds } from './prefix/routing-tokens.js';
 export { parseRoutingTokens } from './prefix/routing-tokens.js';

@@ -220,7 +220,10 @@ function kvSequence({ last, received }: Values): Values {
 }
 
 async function runModelPolicy({ config, ops }: Values): Promise<Values> {
-  const router = await createRouter(routerOptions(object(config, 'config')));
+  const given = object(config, 'config');
+  // The way a prefill leg has it (CC-12).
+  const ranges = given.policy === 'bucket' ? { bucket: { legs: 'any' } } : {};
+  const router = await createRouter(routerOptions({ ...given, ...ranges }));
   const workers = new Map<string, string[]>();
   let label: unknown;
   for (const [i, op] of (list(ops, 'ops') as readonly (readonly unknown[])[]).entries()) {

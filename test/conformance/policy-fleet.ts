@@ -10,6 +10,7 @@ import {
   type Hash64,
   leastLoad,
   manual,
+  namespaceKey,
   passthrough,
   powerOfTwo,
   prefixHash,
@@ -19,7 +20,6 @@ import {
   type StandalonePolicy,
   stickySessions,
 } from 'kvroute';
-import { namespaceKey } from '../../src/prefix/namespace.js';
 import { aloneOptions, overrideOptions } from './config.js';
 import { type Fleet, type Outcome, RowClock, randomFor, reportOf, requestOf } from './fleet.js';
 import {

@@ -3,8 +3,7 @@
  * it would in a host (CC-16): reports, leases, breaker outcomes, placements, KV events, and for `bucket` traffic.
  */
 
-import { createRouter, type Lease, type LoadReport, type Router } from 'kvroute';
-import { namespaceKey } from '../../src/prefix/namespace.js';
+import { createRouter, type Lease, type LoadReport, namespaceKey, type Router } from 'kvroute';
 import { sizesFor } from './bucket-traffic.js';
 import { routerOptions } from './config.js';
 import { type Fleet, type Outcome, RowClock, randomFor, reportOf, requestOf } from './fleet.js';
