@@ -41,6 +41,10 @@ export class Pool {
   get plan(): PolicyPlan {
     return this.#plan;
   }
+  /** Whether the policy looks up token ids at fixed positions and has nothing to go by without them (CA-71). */
+  get needsTokens(): boolean {
+    return (this.#plan.options as { readonly cacheIndex?: string }).cacheIndex === 'hash';
+  }
   get policy(): Policy {
     return this.#policy;
   }

@@ -33,7 +33,8 @@ export interface PoolHost {
   labelIgnored(worker: Worker, label: string, code: 'unknownPolicyLabel' | 'bucketWithoutRanges'): void;
 }
 
-const legByKind: Readonly<Record<WorkerKind, Leg>> = {
+/** The leg that workers of a kind serve (LM-1). */
+export const legOfKind: Readonly<Record<WorkerKind, Leg>> = {
   regular: 'single',
   prefill: 'prefill',
   decode: 'decode',
@@ -84,7 +85,7 @@ export class PoolSet {
 
   /** The pools a worker belongs to: one a model, and `unknown`, which knows them all. */
   poolsOf(worker: WorkerState): readonly Pool[] {
-    const pools = this.#byLeg.get(legByKind[worker.kind]);
+    const pools = this.#byLeg.get(legOfKind[worker.kind]);
     if (pools === undefined) return [];
     return [...new Set([...worker.models, unknownModel])].flatMap((model) => pools.get(model) ?? []);
   }
@@ -152,7 +153,7 @@ export class PoolSet {
   }
 
   #openFor(worker: WorkerState, now: number): void {
-    const leg = legByKind[worker.kind];
+    const leg = legOfKind[worker.kind];
     const pools = this.#byLeg.get(leg);
     if (pools === undefined) return;
     for (const model of worker.models) {

@@ -95,6 +95,12 @@ export function warnAboutFleet(core: RouterCore, pool: Pool): void {
   }
 }
 
+/** Tells once that a pool with boundaries is asked without token ids, which boundaries are counted in (LB-41, CA-71). */
+export function warnAboutMissingTokens(core: RouterCore, { model }: Pool): void {
+  const message = 'requests without token ids find nothing at cacheBoundaries: they are placed by expected wait';
+  core.warnOnce({ code: 'boundariesWithoutTokens', message, fields: ['cacheBoundaries'], model });
+}
+
 /** The default thresholds are nobody's mistake: only values that were chosen are worth a warning. */
 function asksForSpill(options: object): boolean {
   return (

@@ -163,7 +163,7 @@ function ownOptions(field: string, config: unknown): OwnOptions {
 function checkedName(field: string, name: unknown): PolicyName {
   if (policyNames.includes(name as PolicyName)) return name as PolicyName;
   const nearest = typeof name === 'string' ? nearestPolicyName(name) : undefined;
-  const hint = nearest === undefined ? '' : `, did you mean ${nearest}?`;
+  const hint = nearest === undefined ? '' : ` (probably ${nearest})`;
   throw new RoutingConfigError(field, name, `must be one of ${policyNames.join(', ')}${hint}`);
 }
 

@@ -21,6 +21,7 @@ import type { LeaseOutcome } from './lease-outcome.js';
 import { type LegOptions, type LegsSelection, selectLegs } from './legs.js';
 import type { LoadReport } from './load/report.js';
 import type { Leg } from './policies/policy.js';
+import { legOfKind } from './pools.js';
 import { reconfigure, warnAboutOptions } from './reconfigure.js';
 import { applyReports, type ReportEntry, type ReportTick } from './reports.js';
 import { RequestView, type RouteRequest, refuse } from './request.js';
@@ -141,7 +142,7 @@ export class Router {
     const worker = core.workers.get(workerId);
     if (worker === undefined) throw refuse('workerId', 'a registered worker', workerId);
     const model = options.model ?? worker.models[0] ?? unknownModel;
-    const leg = options.leg ?? core.plan.legs[0] ?? 'single';
+    const leg = options.leg ?? legOfKind[worker.kind];
     return beginLease(core, worker, key === undefined ? undefined : composePinKey(model, leg, key), options);
   }
 
@@ -381,7 +382,7 @@ export interface Acquired {
 export interface ElsewhereOptions extends BeginOptions {
   /** Scope of the routing key. Default: the worker's primary model. */
   readonly model?: string | undefined;
-  /** Scope of the routing key. Default: the router's first leg. */
+  /** Scope of the routing key. Default: the leg of the worker's kind. */
   readonly leg?: Leg | undefined;
   /** Counts under this key on the worker (WK-40); at most 128 bytes. */
   readonly routingKey?: string | undefined;

@@ -5,7 +5,7 @@ import { type Attempt, commit, emptyOutcome, recordOfAttempt, workerOf } from '.
 import type { Lease } from './lease.js';
 import { manualRoutingKey } from './policies/manual.js';
 import type { Pool } from './pool.js';
-import { warnAboutFleet } from './reconfigure.js';
+import { warnAboutFleet, warnAboutMissingTokens } from './reconfigure.js';
 import { type RequestView, refuse } from './request.js';
 import { type DecisionRecord, type NotSelected, notSelected } from './selection.js';
 import { composePinKey, pinModel } from './sticky/pin-key.js';
@@ -84,6 +84,7 @@ export function finish(core: RouterCore, attempt: Attempt): Selection {
   }
   tell(core, selection);
   const { pool } = attempt.scope;
+  if (pool.needsTokens && attempt.view.routingTokens === undefined) warnAboutMissingTokens(core, pool);
   if (pool.inspectedSize !== pool.all.size) {
     pool.inspectedSize = pool.all.size;
     warnAboutFleet(core, pool);

@@ -112,7 +112,7 @@ function unknownOption(field: string, name: string, value: unknown, known: reado
   return new RoutingConfigError(
     field,
     value,
-    nearest === undefined ? 'is not an option' : `is not an option, did you mean ${nearest}?`,
+    nearest === undefined ? 'is not an option' : `is not an option (${nearest} is)`,
   );
 }
 

@@ -109,7 +109,7 @@ export interface LearnedPlacement {
 
 /** Something a policy warns about; the codes are those of the router's `warning` event. */
 export interface PolicyWarning {
-  readonly code: 'passthroughManyWorkers' | 'boundariesWithoutTokens' | 'blockSizeMismatch';
+  readonly code: 'passthroughManyWorkers' | 'blockSizeMismatch';
   readonly message: string;
   /** Option names it concerns. */
   readonly fields: readonly string[];

@@ -177,6 +177,14 @@ describe('models', () => {
     expect([pair(router, { model: undefined }), pair(router, { model: undefined })]).toEqual(['p0+d0', 'p0+d0']);
   });
 
+  it('WK-42: a dispatch chosen elsewhere counts under the leg of its worker', async () => {
+    const router = await pd({ routingKeyOverride: true }, prefill('p1'), decode('d1'), decode('d2'));
+    expect(pair(router, { routingKey: 'k' })).toBe('p1+d1');
+    for (let i = 0; i < 2; i++) router.begin('d1', { routingKey: 'k' });
+    expect(router.explain({ model: 'm', leg: 'decode', routingKey: 'k' }).selection.record.branch).toBe('cap_respill');
+    expect(router.explain({ model: 'm', leg: 'prefill', routingKey: 'k' }).selection.record.branch).toBe('occupied_hit');
+  });
+
   it('ST-61, ST-63: both legs are pinned, each by itself, under the same key', async () => {
     const router = await pd({ routingKeyOverride: true }, prefill('p1'), prefill('p2'), decode('d1'), decode('d2'));
     expect([pair(router, { rid: 'k_t1' }), pair(router, { rid: 'other' }), pair(router, { rid: 'k_t2' })]).toEqual([

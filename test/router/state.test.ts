@@ -249,6 +249,9 @@ describe('warnings', () => {
       'unusedPolicyOptions policyOptions.least_load',
     ]);
     expect(await codes({ policy: 'least_load', policyOptions: { least_load: {} } })).toEqual([]);
+    expect(await codes({ policy: { name: 'cache_aware', cacheIndex: 'hash', cacheBoundaries: [16] } })).toEqual([
+      'boundariesWithoutTokens cacheBoundaries',
+    ]);
     expect(await codes({ policy: 'power_of_two' }, ['a'])).toEqual(['tooFewWorkers policy']);
     expect(await codes({ policy: { name: 'cache_aware', balanceAbsThreshold: 8 } }, ['a'])).toEqual([
       'balanceThresholdUnreachable balanceAbsThreshold',
