@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import { type Lease, type RouteRequest, type RouteResult, type Router, responseHeaders, type Worker } from 'kvroute';
-import { classifyUpstream, splitRank } from 'kvroute/engines';
+import { classifyUpstream } from 'kvroute/engines';
 import { type Dispatcher, request } from 'undici';
 import { sendError } from './error-response.js';
 
@@ -34,7 +34,7 @@ export async function dispatch(
   const signal = res.locals.signal as AbortSignal;
 
   const attempt = async (worker: Worker, { lease }: { lease: Lease }): Promise<Answer> => {
-    const { statusCode, headers, body } = await request(splitRank(worker.url ?? '').url + req.path, {
+    const { statusCode, headers, body } = await request(`${worker.url}${req.path}`, {
       method: 'POST',
       headers: forwardedHeaders(req.headers),
       body: req.body,
@@ -96,7 +96,15 @@ const connectionHeaders = [
   'transfer-encoding',
   'upgrade',
 ];
-const notForwarded = new Set([...connectionHeaders, 'host', 'content-length', 'expect', 'x-smg-routing-tokens']);
+const notForwarded = new Set([
+  ...connectionHeaders,
+  'host',
+  'expect',
+  // Express has unpacked the body.
+  'content-encoding',
+  'content-length',
+  'x-smg-routing-tokens',
+]);
 const notRelayed = new Set([...connectionHeaders, 'x-smg-error-code', 'x-smg-routed-worker-id']);
 
 function forwardedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {

@@ -42,7 +42,7 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
     headersTimeout: workerTimeoutMs,
     bodyTimeout: workerTimeoutMs,
   });
-  const poller = startLoadPoller(router, options.loadPollIntervalMs);
+  const poller = startLoadPoller(router, agent, options.loadPollIntervalMs);
   const registry = new Registry();
   const unbindMetrics = bindMetrics(router, promAdapter(registry));
 
@@ -71,7 +71,9 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
   }
   app.use(((error, _req, res, next) => {
     if (res.headersSent || res.destroyed) return next(error);
-    sendError(res, error.status ?? 500, 'invalid_request', error.message);
+    const isClients = error.status >= 400 && error.status < 500;
+    if (isClients) sendError(res, error.status, 'invalid_request', error.message);
+    else sendError(res, 500, 'internal_error', 'the gateway failed');
   }) satisfies ErrorRequestHandler);
 
   return {

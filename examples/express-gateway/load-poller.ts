@@ -9,9 +9,9 @@ import {
   parseLoadReport,
   readLoadResponse,
   rememberLoadRoute,
-  splitRank,
   unknownLoadRoutes,
 } from 'kvroute/engines';
+import { type Dispatcher, request } from 'undici';
 
 export interface LoadPoller {
   stop(): void;
@@ -23,19 +23,18 @@ const loadQuery = '?include=core,disagg,queues,memory';
 const metricsKinds = { sglang: 'sglang_metrics', vllm: 'vllm_metrics', trtllm: 'tensorrt_llm_metrics' } as const;
 
 /** Polls at once and then every `intervalMs` until stopped. Its timer keeps no process alive. */
-export function startLoadPoller(router: Router, intervalMs: number): LoadPoller {
+export function startLoadPoller(router: Router, dispatcher: Dispatcher, intervalMs: number): LoadPoller {
   const memos = new Map<WorkerId, LoadRouteMemo>();
-  const stopped = new AbortController();
+  let stopped = false;
   let timer: NodeJS.Timeout | undefined;
 
   const tick = async () => {
     const ready = router.workers().filter((worker) => worker.status === 'ready');
     for (const id of memos.keys()) if (!ready.some((worker) => worker.id === id)) memos.delete(id);
-    const timeout = AbortSignal.any([stopped.signal, AbortSignal.timeout(5_000)]);
     const reports = await Promise.all(
-      ready.map(async (worker) => [worker.id, await poll(worker, memos, timeout)] as const),
+      ready.map(async (worker) => [worker.id, await poll(worker, memos, dispatcher)] as const),
     );
-    if (stopped.signal.aborted) return;
+    if (stopped) return;
     router.reportLoads(reports);
     router.maintain();
     timer = setTimeout(tick, intervalMs).unref();
@@ -44,7 +43,7 @@ export function startLoadPoller(router: Router, intervalMs: number): LoadPoller 
 
   return {
     stop() {
-      stopped.abort();
+      stopped = true;
       clearTimeout(timer);
     },
   };
@@ -53,13 +52,11 @@ export function startLoadPoller(router: Router, intervalMs: number): LoadPoller 
 async function poll(
   worker: Worker,
   memos: Map<WorkerId, LoadRouteMemo>,
-  signal: AbortSignal,
+  dispatcher: Dispatcher,
 ): Promise<LoadReport | null> {
-  if (worker.url === undefined) return null;
-  const base = splitRank(worker.url).url;
   let memo = memos.get(worker.id) ?? unknownLoadRoutes;
   for (const route of loadRoutesToAsk(memo, loadRoutes)) {
-    const answer = await get(base + route + loadQuery, signal);
+    const answer = await get(`${worker.url}${route}${loadQuery}`, dispatcher);
     const outcome = readLoadResponse(answer?.status, answer?.body);
     memo = rememberLoadRoute(memo, route, outcome);
     memos.set(worker.id, memo);
@@ -67,16 +64,16 @@ async function poll(
   }
   // No load route, or no answer from it: the engine's metrics say nearly the same.
   const kind = metricsKinds[worker.runtime as keyof typeof metricsKinds];
-  const answer = kind && (await get(`${base}/metrics`, signal));
+  const answer = kind && (await get(`${worker.url}/metrics`, dispatcher));
   if (answer?.status !== 200) return null;
   const result = parseLoadReport(kind, answer.body);
   return result.ok ? result.report : null;
 }
 
-async function get(url: string, signal: AbortSignal): Promise<{ status: number; body: string } | undefined> {
+async function get(url: string, dispatcher: Dispatcher): Promise<{ status: number; body: string } | undefined> {
   try {
-    const response = await fetch(url, { signal });
-    return { status: response.status, body: await response.text() };
+    const { statusCode, body } = await request(url, { dispatcher, signal: AbortSignal.timeout(5_000) });
+    return { status: statusCode, body: await body.text() };
   } catch {
     return undefined;
   }

@@ -12,6 +12,7 @@ import {
 } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import { createRouter, type Router, type RouterEvents, type RouterOptions } from 'kvroute';
 import OpenAI from 'openai';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -180,6 +181,17 @@ describe('relaying', () => {
     expect(response.headers.get('x-request-id')).toBe('r1');
     expect(response.headers.get('x-smg-error-code')).toBeNull();
     expect(response.headers.get('x-smg-routed-worker-id')).toBe(worker);
+  });
+
+  it('reads a packed body and sends it on unpacked', async () => {
+    const [engine] = (await engines(1)) as [EngineServer];
+    const stand = await gateway([engine.url]);
+    const response = await fetch(`${stand.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-encoding': 'gzip' },
+      body: gzipSync(chatBody(2, false)),
+    });
+    expect(await response.json()).toMatchObject({ usage: { completion_tokens: 2 } });
   });
 
   it('passes a worker error on as it is and tries no other worker for it', async () => {
