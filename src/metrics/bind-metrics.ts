@@ -39,8 +39,8 @@ export function bindMetrics(router: MetricsSource, adapter: MetricsAdapter): () 
     subscriptions.push(unsubscribe);
   };
   const workers = router.workers();
-  bindWorkerMetrics(workers, on, sink, models);
-  bindEngineMetrics(workers, on, sink, models);
+  const isCurrent = bindWorkerMetrics(workers, on, sink, models);
+  bindEngineMetrics(workers, on, sink, models, isCurrent);
   bindIndexMetrics(router, on, sink, models);
   bindSelectionMetrics(router, on, sink, models);
   return () => {

@@ -38,6 +38,7 @@ export function bindEngineMetrics(
   on: Subscribe,
   sink: MetricSink,
   models: ModelLabels,
+  isCurrent: (worker: Worker) => boolean,
 ): void {
   const live = new Map<WorkerId, ReadonlyMap<string, Series>>();
 
@@ -73,7 +74,9 @@ export function bindEngineMetrics(
     if (series !== undefined) for (const set of series.values()) set(noValue);
   };
 
-  on('reportApplied', ({ worker, report }) => tell(worker, report));
+  on('reportApplied', ({ worker, report }) => {
+    if (isCurrent(worker)) tell(worker, report);
+  });
   on('workerStatus', ({ worker, to }) => {
     if (to !== 'ready') retire(worker);
   });

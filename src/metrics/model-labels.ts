@@ -1,10 +1,10 @@
 /**
- * The bound of the `model` label (OB-80): model ids come from requests, so the first 1 024 distinct ones keep their name
+ * The bound of the `model` label (OB-80): model ids come from outside, so the first 1 024 distinct ones keep their name
  * and all later ones share `other`. An id too long to be one is `other` at once, so that the memory is bounded too (LB-31).
  */
 
 /** Distinct values of the label, `other` not counted. */
-export const maxModelLabels = 1024;
+const maxModelLabels = 1024;
 /** Longest model id that becomes a label, in UTF-16 units. */
 const maxModelLength = 512;
 

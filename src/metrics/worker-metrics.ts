@@ -14,16 +14,19 @@ const stateNumbers = { closed: 0, open: 1, half_open: 2 } as const;
 /** A worker that is not registered any more (OB-81). */
 const removed = -1;
 
+/** @returns whether a worker is still the registered one */
 export function bindWorkerMetrics(
   registered: readonly Worker[],
   on: Subscribe,
   sink: MetricSink,
   models: ModelLabels,
-): void {
+): (worker: Worker) => boolean {
   const poolSize = new SummedGauge('smg_worker_pool_size', sink);
   const overloaded = new SummedGauge('smg_workers_overloaded', sink);
-  // A listener called before ours may have removed the worker an event is about, or put another in its place.
+  // A listener called before ours may have removed the worker an event is about, even one that was only just added, or
+  // put another in its place.
   const current = new Map<WorkerId, Worker>();
+  const gone = new WeakSet<Worker>();
   const isCurrent = (worker: Worker): boolean => current.get(worker.id) === worker;
 
   const tellHealth = (worker: Worker): void =>
@@ -51,6 +54,7 @@ export function bindWorkerMetrics(
     overloaded.put(worker.id, vetoed ? worker.models.map((model) => [{ model: models.of(model) }, 1]) : []);
 
   const added = (worker: Worker): void => {
+    if (gone.has(worker)) return;
     current.set(worker.id, worker);
     tellHealth(worker);
     tellRequests(worker, worker.inFlight, worker.activeKeys);
@@ -64,6 +68,7 @@ export function bindWorkerMetrics(
     if (isCurrent(worker)) tellPools(worker);
   });
   on('workerRemoved', ({ worker }) => {
+    gone.add(worker);
     if (!isCurrent(worker)) return;
     current.delete(worker.id);
     sink.set('smg_worker_health', { worker: worker.id }, removed);
@@ -95,4 +100,5 @@ export function bindWorkerMetrics(
     tellStreaks(worker.id, consecutiveFailures, consecutiveSuccesses);
   });
   for (const worker of registered) added(worker);
+  return isCurrent;
 }

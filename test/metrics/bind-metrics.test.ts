@@ -214,16 +214,16 @@ describe('binding', () => {
 describe('label bounds', () => {
   it('OB-80: the first 1 024 models keep their name, later ones are other', async () => {
     const { router, metrics } = await boundRouter({ policy: 'random' });
-    // Registered without a model, it serves requests for any (WK-13a).
-    router.addWorker({ id: 'a' });
-    for (let i = 0; i < 1100; i++) router.selectWorker({ model: `m${i}` });
+    for (let i = 0; i < 1100; i++) {
+      router.addWorker({ id: `w${i}`, models: [`m${i}`] });
+      router.selectWorker({ model: `m${i}` });
+    }
     const counted = metrics.of('smg_worker_selection_total');
     const series = (model: string): string => `worker_type=regular,connection_mode=http,model=${model},policy=random`;
-    // `unknown`, the worker's own, was the first of the 1 024.
-    expect(Object.keys(counted).length).toBe(1024);
-    expect(counted[series('m1022')]).toBe(1);
-    expect(counted[series('m1023')]).toBeUndefined();
-    expect(counted[series('other')]).toBe(77);
+    expect(Object.keys(counted).length).toBe(1025);
+    expect(counted[series('m1023')]).toBe(1);
+    expect(counted[series('m1024')]).toBeUndefined();
+    expect(counted[series('other')]).toBe(76);
     router.selectWorker({ model: 'm5' });
     expect(metrics.of('smg_worker_selection_total')[series('m5')]).toBe(2);
   });
@@ -247,8 +247,9 @@ describe('label bounds', () => {
 
   it('LB-31: a model id of a megabyte is no label', async () => {
     const { router, metrics } = await boundRouter({ policy: 'random' });
-    router.addWorker({ id: 'a' });
-    router.selectWorker({ model: 'm'.repeat(1_000_000) });
+    const model = 'm'.repeat(1_000_000);
+    router.addWorker({ id: 'a', models: [model] });
+    router.selectWorker({ model });
     expect(metrics.of('smg_worker_selection_total')).toEqual({
       'worker_type=regular,connection_mode=http,model=other,policy=random': 1,
     });

@@ -5,7 +5,7 @@ import { boundRouter } from './recording-adapter.js';
 const key = (value: string): { headers: Record<string, string> } => ({ headers: { 'x-smg-routing-key': value } });
 
 describe('selections', () => {
-  it('OB-10: one per selection, by worker, connection, requested model and configured policy', async () => {
+  it('OB-10: one per selection, by worker, connection, model and configured policy', async () => {
     const { router, metrics } = await boundRouter({ policy: 'random' });
     router.addWorker({ url: 'http://a:1', models: ['m'] });
     router.addWorker({ url: 'grpc://b:1', models: ['n'] });

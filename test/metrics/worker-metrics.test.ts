@@ -174,6 +174,10 @@ describe('removal', () => {
     const metrics = new RecordingAdapter();
     router.on('leaseBegan', ({ worker }) => router.removeWorker(worker.id));
     router.on('breakerTransition', ({ worker }) => router.removeWorker(worker.id));
+    router.on('reportApplied', ({ worker }) => router.removeWorker(worker.id));
+    router.on('workerAdded', ({ worker }) => {
+      if (worker.id === 'short') router.removeWorker(worker.id);
+    });
     bindMetrics(router, metrics);
     router.addWorker({ id: 'a' });
     router.begin('a');
@@ -182,6 +186,28 @@ describe('removal', () => {
     router.recordOutcome('b', { status: 500 });
     expect(metrics.of('smg_worker_cb_state')).toEqual({ 'worker=a': -1, 'worker=b': -1 });
     expect(metrics.of('smg_worker_cb_consecutive_failures')).toEqual({ 'worker=a': 0, 'worker=b': 0 });
+    router.addWorker({ id: 'c' });
+    router.reportLoad('c', { runningRequests: 7 });
+    expect(metrics.of('smg_engine_running_requests')).toEqual({});
+    router.addWorker({ id: 'short' });
+    expect(Object.keys(metrics.of('smg_worker_health'))).toEqual(['worker=a', 'worker=b', 'worker=c']);
+    expect(metrics.of('smg_worker_pool_size')).toEqual({
+      'worker_type=regular,connection_mode=http,model=unknown': 0,
+    });
     expect(metrics.objections).toEqual([]);
+  });
+
+  it('B92, LB-21: a worker that a listener puts in the place of a removed one keeps its own gauges', async () => {
+    const router = await createRouter({});
+    const metrics = new RecordingAdapter();
+    router.once('workerRemoved', () => router.addWorker({ id: 'a', status: 'ready' }));
+    bindMetrics(router, metrics);
+    router.addWorker({ id: 'a', status: 'failed' });
+    router.removeWorker('a');
+    expect(metrics.of('smg_worker_health')).toEqual({ 'worker=a': 1 });
+    expect(metrics.of('smg_worker_cb_state')).toEqual({ 'worker=a': 0 });
+    expect(metrics.of('smg_worker_pool_size')).toEqual({
+      'worker_type=regular,connection_mode=http,model=unknown': 1,
+    });
   });
 });
