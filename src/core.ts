@@ -2,6 +2,8 @@
  * The state of one router and the few primitives everything else is made of. `router.ts` is the public face; the files
  * beside this one each do one thing to a core: fleet, reports, decide, legs, upkeep, snapshot.
  */
+
+import { refuse } from './errors.js';
 import { EventHub, type LeaseEnd, type Warning } from './events.js';
 import { type Lease, LeaseBook } from './lease.js';
 import type { LeaseOutcome } from './lease-outcome.js';
@@ -23,6 +25,7 @@ import { Upkeep } from './upkeep.js';
 import type { BreakerTransition } from './workers/breaker.js';
 import type { WorkerId } from './workers/candidate.js';
 import { classifyOutcome, type RequestScope } from './workers/outcome-class.js';
+import { RequestScopes } from './workers/request-scopes.js';
 import type { Worker, WorkerState } from './workers/worker.js';
 
 /** Warnings kept for `router.warnings`; older ones go. */
@@ -43,6 +46,7 @@ export class RouterCore implements PoolHost {
   readonly leases: LeaseBook;
   readonly pools: PoolSet;
   readonly warnings: Warning[] = [];
+  readonly #scopes = new RequestScopes();
   readonly upkeep: Upkeep = new Upkeep(this);
 
   constructor(plan: RouterPlan, hash: Hash64) {
@@ -119,6 +123,13 @@ export class RouterCore implements PoolHost {
     this.upkeep.workerDue(worker.breaker.halfOpenAt);
     if (!this.hub.heard('breakerTransition')) return;
     for (const { from, to } of transitions) this.hub.emit('breakerTransition', { worker, from, to });
+  }
+
+  /** The scope a caller names, by itself or by request id. @throws TypeError on `scope` */
+  scopeOf(scope: RequestScope | string | undefined): RequestScope | undefined {
+    if (scope === undefined) return undefined;
+    if (!RequestScopes.accepts(scope)) throw refuse('scope', 'a RequestScope or a request id', scope);
+    return typeof scope === 'string' ? this.#scopes.of(scope) : scope;
   }
 
   /** Feeds one outcome to a worker's breaker (CB-20 to CB-32). */

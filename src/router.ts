@@ -219,11 +219,12 @@ export class Router {
    * Feeds an outcome to a worker's breaker without a lease, for dispatches counted elsewhere (CB-32); false when the
    * worker is not registered.
    */
-  recordOutcome(id: WorkerId, outcome: LeaseOutcome, scope?: RequestScope): boolean {
+  recordOutcome(id: WorkerId, outcome: LeaseOutcome, scope?: RequestScope | string): boolean {
+    const shared = this.#core.scopeOf(scope);
     this.#core.advance();
     const worker = this.#core.workers.get(id);
     if (worker === undefined) return false;
-    this.#core.recordOutcome(worker, outcome, scope, undefined);
+    this.#core.recordOutcome(worker, outcome, shared, undefined);
     return true;
   }
 

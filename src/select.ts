@@ -10,7 +10,7 @@ import { type RequestView, refuse } from './request.js';
 import { type DecisionRecord, type NotSelected, notSelected } from './selection.js';
 import { composePinKey, pinModel } from './sticky/pin-key.js';
 import { isValidRoutingKey, resolveRoutingKey } from './sticky/routing-key.js';
-import { RequestScope } from './workers/outcome-class.js';
+import type { RequestScope } from './workers/outcome-class.js';
 import { shedRetryAfterMs } from './workers/overload.js';
 import type { Worker, WorkerState } from './workers/worker.js';
 
@@ -18,8 +18,11 @@ import type { Worker, WorkerState } from './workers/worker.js';
 export interface BeginOptions {
   /** Its abort ends the lease; nothing is recorded then. One that is aborted already ends it at once (LB-20). */
   readonly signal?: AbortSignalLike | undefined;
-  /** Shared by the attempts of one request, so that a worker is charged at most one failure for it (LB-22, CB-30). */
-  readonly scope?: RequestScope | undefined;
+  /**
+   * Shared by the attempts of one request, so that a worker is charged at most one failure for it (LB-22, CB-30): a
+   * `RequestScope`, or the id of the request, 1 to 256 characters, of which the last 4 096 are remembered (CB-32).
+   */
+  readonly scope?: RequestScope | string | undefined;
 }
 
 /** Options of `selection.begin`. */
@@ -111,9 +114,15 @@ export function beginLease(
   if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
     throw refuse('signal', 'an AbortSignal', signal);
   }
-  if (scope !== undefined && !(scope instanceof RequestScope)) throw refuse('scope', 'a RequestScope', scope);
+  const shared = core.scopeOf(scope);
   const { now } = core.time;
-  const lease = core.leases.open(worker, { pinKey, signal, scope, begunAt: now, epoch: worker.breaker.epoch(now) });
+  const lease = core.leases.open(worker, {
+    pinKey,
+    signal,
+    scope: shared,
+    begunAt: now,
+    epoch: worker.breaker.epoch(now),
+  });
   if (core.hub.heard('leaseBegan')) core.hub.emit('leaseBegan', { worker, inFlight: worker.inFlight });
   lease.watchSignal();
   return lease;

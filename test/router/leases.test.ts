@@ -347,6 +347,23 @@ describe('outcomes', () => {
     expect(router.recordOutcome('nobody', { status: 500 })).toBe(false);
   });
 
+  it('CB-32: a request id stands for a scope; the last 4 096 are remembered', async () => {
+    const router = await oneWorker({ disableCircuitBreaker: true });
+    const failures = (): number | undefined => router.worker('a')?.consecutiveFailures;
+    for (let i = 0; i < 3; i++) router.begin('a', { scope: 'request-1' }).end({ status: 500 });
+    router.recordOutcome('a', { status: 500 }, 'request-1');
+    expect(failures()).toBe(1);
+    for (let i = 2; i <= 4096; i++) router.recordOutcome('a', { status: 500 }, `request-${i}`);
+    router.recordOutcome('a', { status: 500 }, 'request-1');
+    expect(failures()).toBe(4096);
+    router.recordOutcome('a', { status: 500 }, 'one more');
+    router.recordOutcome('a', { status: 500 }, 'request-2');
+    expect(failures()).toBe(4098);
+    expect(() => router.recordOutcome('a', { status: 500 }, '')).toThrow(/^scope: /);
+    expect(() => router.begin('a', { scope: 'x'.repeat(257) })).toThrow(/^scope: /);
+    expect(inFlight(router)).toBe(0);
+  });
+
   it('CB-2, CB-4, CB-5, CB-7: an opened breaker takes its worker out, half-open lets it in again, events tell', async () => {
     const time = manualTime();
     const router = await oneWorker({
