@@ -234,10 +234,12 @@ export class RadixCore<Label> {
       this.#removeNode(current, parent);
       current = parent;
     }
-    let lower = current;
+    // Only what this removal may have made alike is joined, so that evictions stay as fine as the inserts were.
     const child = onlyChild(current);
-    if (child !== undefined && this.#join(current, child)) lower = child;
-    if (lower.parent !== undefined && onlyChild(lower.parent) === lower) this.#join(lower.parent, lower);
+    const lower = child !== undefined && this.#join(current, child) ? child : current;
+    if (current !== node) return;
+    const parent = lower.parent;
+    if (parent !== undefined && onlyChild(parent) === lower) this.#join(parent, lower);
   }
 
   #removeNode(node: RadixNode<Label>, parent: RadixNode<Label>): void {

@@ -284,5 +284,5 @@ const tokenReader: LabelReader<TokenBlock, number[], Uint32Array> = {
 };
 
 function isTokenId(value: unknown): boolean {
-  return (value as number) >>> 0 === value;
+  return typeof value === 'number' && value >>> 0 === value;
 }

@@ -183,7 +183,7 @@ export class NaivePrefixTree {
       current = parent;
     }
     join(current);
-    if (current.parent !== undefined) join(current.parent);
+    if (current === node && current.parent !== undefined) join(current.parent);
   }
 }
 
