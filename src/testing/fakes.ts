@@ -61,6 +61,7 @@ export function fakeWorker(overrides: Partial<Worker> = {}): Worker {
     consecutiveSuccesses: 0,
     overload,
     loadMonitorIntervalMs: undefined,
+    bootstrapPort: undefined,
     selections: 0,
     revision: 0,
     ...overrides,

@@ -4,7 +4,7 @@
  * The library only answers now; waiting for room is the host's (`pdAdmissionWaitSecs`). Invariant: `inUse` is the sum
  * of the widths of the admissions not yet released, never negative. Every operation is O(1).
  */
-import type { LoadSummary } from '../load/load-summary.js';
+import { type LoadReport, ranksOf } from '../load/report.js';
 
 /** One admitted request; give the room back with `release`, of which only the first call counts. */
 export interface Admission {
@@ -49,12 +49,19 @@ export class AdmissionWindow {
 }
 
 /**
- * The window of a decode worker in requests: its label `max_running_requests`, else what its engine reports. A label
- * that is no positive integer counts as absent; undefined = no window, hence no gate.
+ * The window of a decode worker in requests: its label `max_running_requests`, else what its engine reports, summed over
+ * its ranks. A label that is no positive integer counts as absent; undefined = no window, hence no gate.
+ *
+ * @param report the worker's fresh report, `worker.report`; ranks that do not say count 0
  */
-export function admissionLimit(labels: ReadonlyMap<string, string>, load: LoadSummary | undefined): number | undefined {
+export function admissionLimit(
+  labels: ReadonlyMap<string, string>,
+  report: LoadReport | undefined,
+): number | undefined {
   const label = labels.get('max_running_requests');
   if (label !== undefined && /^[1-9]\d{0,14}$/.test(label)) return Number(label);
-  const reported = load?.maxRunningRequests;
-  return reported !== undefined && reported >= 1 ? reported : undefined;
+  if (report === undefined) return undefined;
+  let reported = 0;
+  for (const { maxRunningRequests = 0 } of ranksOf(report)) reported += maxRunningRequests;
+  return reported >= 1 ? reported : undefined;
 }

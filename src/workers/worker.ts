@@ -45,6 +45,8 @@ export interface Worker extends Candidate {
   /** The signal that vetoes it, or undefined (OV-7). */
   readonly overload: OverloadVerdict | undefined;
   readonly loadMonitorIntervalMs: number | undefined;
+  /** Port of a prefill worker's bootstrap server, which the host writes into both bodies of a pair. */
+  readonly bootstrapPort: number | undefined;
   /** Selections since registration; observed only, no policy decides on it (WK-50). */
   readonly selections: number;
   /** Counts replacements, from 0 (WK-3). */
@@ -113,6 +115,9 @@ export class WorkerState implements Worker, WorkerSignals {
   }
   get loadMonitorIntervalMs(): number | undefined {
     return this.spec.loadMonitorIntervalMs;
+  }
+  get bootstrapPort(): number | undefined {
+    return this.spec.bootstrapPort;
   }
   get status(): WorkerStatus {
     return this.health.status;

@@ -94,6 +94,11 @@ describe('identity', () => {
     for (const [spec, field] of wrong) expect(fieldOf(() => router.addWorker(spec))).toBe(field);
     expect(router.workers()).toHaveLength(1);
   });
+
+  it('LM-15: the bootstrap port can be read, as whoever dispatches a pair must write it into both bodies', async () => {
+    const router = await routerWith({ id: 'a', bootstrapPort: 8998 }, { id: 'b' });
+    expect(router.workers().map(({ bootstrapPort }) => bootstrapPort)).toEqual([8998, undefined]);
+  });
 });
 
 describe('models', () => {

@@ -32,7 +32,7 @@ describe('fakeWorker', () => {
     for (const [name, value] of Object.entries(fake)) {
       expect([name, real[name as keyof typeof real]]).toEqual([name, value]);
     }
-    expect(Object.keys(fake).length).toBe(21);
+    expect(Object.keys(fake).length).toBe(22);
   });
 
   it('derives identity, connection and availability from what it is given', () => {
