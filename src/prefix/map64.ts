@@ -18,7 +18,7 @@ const smallestPage = 8;
 const largestPage = 4096;
 // Keys that agree in many mixed bits must not double the directory again and again: with fewer entries than this for
 // each place of it, the page grows instead.
-const entriesPerPlace = 32;
+const entriesPerPlace = 512;
 const hashEnd = 4294967296;
 
 export class Map64 {

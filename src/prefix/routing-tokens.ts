@@ -15,9 +15,10 @@ export type TokenIds = readonly number[] | Uint32Array;
  */
 export function copyTokens(tokens: readonly number[], from: number, to: number, target: Uint32Array): number {
   for (let i = from; i < to; i++) {
-    const id = tokens[i] as number;
+    const id: unknown = tokens[i];
+    if (typeof id !== 'number') return i;
     target[i - from] = id;
-    // What does not survive the conversion to 32 bits is no id: fractions, signs, strings, holes, NaN.
+    // What does not survive the conversion to 32 bits is no id: fractions, signs, NaN.
     if (target[i - from] !== id) return i;
   }
   return -1;
