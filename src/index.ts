@@ -15,6 +15,7 @@ export type { ReportEntry, ReportTick } from './reports.js';
 export type { LegOptions, LegsSelection, SelectedLegs } from './legs.js';
 export type { AttemptContext, RouteAttempt, RouteOptions, RouteResult } from './route.js';
 export type { RestoreReport, Snapshot, SnapshotPiece } from './snapshot.js';
+export type { PollGroup, PollOptions } from './poll-groups.js';
 export type { KvEventPort } from './kv-event-port.js';
 
 // Requests and their results

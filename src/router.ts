@@ -21,6 +21,7 @@ import type { LeaseOutcome } from './lease-outcome.js';
 import { type LegOptions, type LegsSelection, selectLegs } from './legs.js';
 import type { LoadReport } from './load/report.js';
 import type { Leg } from './policies/policy.js';
+import { type PollGroup, type PollOptions, pollGroups } from './poll-groups.js';
 import { legOfKind } from './pools.js';
 import { reconfigure, warnAboutOptions } from './reconfigure.js';
 import { applyReports, type ReportEntry, type ReportTick } from './reports.js';
@@ -269,6 +270,12 @@ export class Router {
   reportLoads(batch: Iterable<ReportEntry>): ReportTick {
     this.#core.advance();
     return applyReports(this.#core, batch);
+  }
+
+  /** Whom to poll for load, and how often (LR-20 to LR-25). The host polls and hands each tick to `reportLoads`. */
+  pollGroups(options: PollOptions = {}): PollGroup[] {
+    this.#core.advance();
+    return pollGroups(this.#core, options);
   }
 
   /** Open leases (LB-23). O(open leases). */

@@ -94,6 +94,35 @@ describe('ticks', () => {
   });
 });
 
+describe('poll groups', () => {
+  it('LR-20, LR-21: by model, kind and connection mode, with the shortest interval, ready workers only', async () => {
+    const router = await createRouter({ policy: 'least_load', loadMonitorIntervalMs: 4000 });
+    router.addWorker({ url: 'http://a', models: ['m', 'n'], loadMonitorIntervalMs: 10 });
+    router.addWorker({ url: 'http://b', models: ['m'], loadMonitorIntervalMs: 6000 });
+    router.addWorker({ url: 'grpc://c', models: ['m'] });
+    router.setStatus('http://b', 'not_ready');
+    const common = { kind: 'regular', connectionMode: 'http' };
+    expect(router.pollGroups()).toEqual([
+      { ...common, model: 'm', intervalMs: 1000, workers: ['http://a'] },
+      { ...common, model: 'n', intervalMs: 1000, workers: ['http://a'] },
+      { ...common, connectionMode: 'grpc', model: 'm', intervalMs: 4000, workers: ['grpc://c'] },
+    ]);
+  });
+
+  it('LR-25, LR-26: with monitoring disabled only where somebody needs the reports', async () => {
+    const polled = async (policy: 'random' | 'power_of_two', options = {}): Promise<string[]> => {
+      const router = await createRouter({ policy });
+      router.addWorker({ id: 'a', models: ['m'] });
+      router.addWorker({ id: 'b', models: ['n'], overload: { waitingRequests: 8 } });
+      return router.pollGroups({ disableLoadMonitoring: true, ...options }).map(({ model }) => model);
+    };
+    expect(await polled('random')).toEqual(['n']);
+    expect(await polled('random', { engineMetrics: true })).toEqual(['m', 'n']);
+    expect(await polled('random', { disableLoadMonitoring: false })).toEqual(['m', 'n']);
+    expect(await polled('power_of_two')).toEqual(['m', 'n']);
+  });
+});
+
 describe('freshness', () => {
   it('LR-30: a report ages out after three poll intervals unless told otherwise', async () => {
     for (const [options, age] of [
