@@ -3,16 +3,17 @@
  * body is parsed once, to describe the request; the worker gets the bytes as they came.
  */
 import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
-import type { Router } from 'kvroute';
+import { type RouteRequest, type RouteResult, type Router, responseHeaders } from 'kvroute';
 import { describeRequest } from 'kvroute/engines';
 import { bindMetrics } from 'kvroute/metrics';
 import { Registry } from 'prom-client';
 import { Agent } from 'undici';
-import { clientSignal } from './client-signal.js';
-import { dispatch } from './dispatch.js';
-import { sendError } from './error-response.js';
-import { startLoadPoller } from './load-poller.js';
-import { promAdapter } from './prom-metrics.js';
+import { clientSignal } from '../shared/gateway/client-signal.js';
+import { type DispatchContext, dispatch, noAnswer } from '../shared/gateway/dispatch.js';
+import { sendError } from '../shared/gateway/error-response.js';
+import { startLoadPoller } from '../shared/gateway/load-poller.js';
+import { promAdapter } from '../shared/gateway/prom-metrics.js';
+import { type Answer, relay } from '../shared/gateway/relay.js';
 
 export interface GatewayOptions {
   /** How often the workers are asked for their load. Tell the router the same `loadMonitorIntervalMs`. */
@@ -60,12 +61,15 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
     // The signal is attached first: a client may leave while its own body is still arriving.
     app.post(
       path,
-      clientSignal,
+      (_req, res, next) => {
+        res.locals.signal = clientSignal(res);
+        next();
+      },
       express.raw({ type: () => true, limit: '32mb' }),
       async (req: Request, res: Response) => {
         const body = parseJson(req.body);
         if (body === undefined) return sendError(res, 400, 'invalid_request', 'the body is not a JSON object');
-        await dispatch({ router, dispatcher: agent }, describeRequest(kind, body, req.headers), req, res);
+        await answer({ router, dispatcher: agent }, describeRequest(kind, body, req.headers), req, res);
       },
     );
   }
@@ -84,6 +88,24 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
       await agent.destroy();
     },
   };
+}
+
+/** Dispatches a request and answers it; resolves when the answer has been relayed or the client is gone. */
+async function answer(context: DispatchContext, described: RouteRequest, req: Request, res: Response): Promise<void> {
+  const signal = res.locals.signal as AbortSignal;
+  let result: RouteResult<Answer>;
+  try {
+    result = await dispatch(context, described, req, signal);
+  } catch (error) {
+    if (signal.aborted) return;
+    const { status, code, message } = noAnswer(error);
+    sendError(res, status, code, message);
+    return;
+  }
+  // The worker's name, or why there is none and when to come back.
+  res.set(responseHeaders(result));
+  if (result.ok) await relay(result.value, res);
+  else sendError(res, 503, result.code, `no worker could be selected: ${result.reason}`);
 }
 
 function parseJson(bytes: unknown): object | undefined {

@@ -1,19 +1,18 @@
 /** Notices that a client is gone. */
-import type { NextFunction, Request, Response } from 'express';
+import type { ServerResponse } from 'node:http';
 
 /**
- * Puts an `AbortSignal` into `res.locals.signal` that aborts when the client leaves before its answer is complete.
+ * An `AbortSignal` that aborts when the client leaves before its answer is complete. Make it before the first `await`.
  *
  * It watches the response: `close` on the request fires when its body was read, and a listener on the socket would
  * pile up over a keep-alive connection's requests. A client that is gone already is noticed too.
  */
-export function clientSignal(_req: Request, res: Response, next: NextFunction): void {
+export function clientSignal(res: ServerResponse): AbortSignal {
   const client = new AbortController();
   const leave = () => {
     if (!res.writableFinished) client.abort();
   };
   if (res.destroyed) leave();
   else res.once('close', leave);
-  res.locals.signal = client.signal;
-  next();
+  return client.signal;
 }
