@@ -2,7 +2,6 @@
  * LB-30, B58: after removal nothing reachable mentions the worker. Private fields cannot be walked from outside, so the
  * test asks the heap itself: a snapshot lists every string that is still alive.
  */
-import { getHeapSnapshot } from 'node:v8';
 import { describe, expect, it } from 'vitest';
 import { bucket } from '../../src/policies/bucket.js';
 import { cacheAware } from '../../src/policies/cache-aware.js';
@@ -15,6 +14,7 @@ import { random } from '../../src/policies/random.js';
 import { roundRobin } from '../../src/policies/round-robin.js';
 import type { StandalonePolicy } from '../../src/policies/standalone.js';
 import { loadHash } from '../../src/runtime/hash.js';
+import { aliveStrings } from '../support/alive-strings.js';
 
 const hash = await loadHash();
 
@@ -55,19 +55,6 @@ function forget(policy: StandalonePolicy, i: number): void {
   policy.forget(idOf('gone', i));
   // Removal is complete at once for readers; memory follows in bounded steps (CA-44).
   while (policy.maintain());
-}
-
-/** Every distinct string with the given start that is alive. */
-async function aliveStrings(start: string): Promise<Set<string>> {
-  const found = new Set<string>();
-  const pattern = new RegExp(`${start}[^"\\\\]*`, 'g');
-  let rest = '';
-  for await (const chunk of getHeapSnapshot()) {
-    const text = rest + String(chunk);
-    for (const [match] of text.matchAll(pattern)) found.add(match);
-    rest = text.slice(-100);
-  }
-  return found;
 }
 
 describe('LB-30, B58: removal leaves no trace', () => {
