@@ -29,7 +29,7 @@ export interface HashIndexOptions {
   readonly maxHeads?: number | undefined;
 }
 
-/** A bounded part of the index as plain data, stalest heads first (LB-33). */
+/** A bounded part of the index as plain data (LB-33). */
 export interface HashPiece {
   /** The workers that `heads` names by index. */
   readonly workers: readonly WorkerId[];
@@ -130,15 +130,18 @@ export class HashIndex {
     return false;
   }
 
-  /** What is live, in pieces of at most `headsPerPiece` heads, stalest first. The index must not change meanwhile. */
+  /**
+   * What is live, in pieces of at most `headsPerPiece` heads. Other calls may come between pieces: what is recorded
+   * meanwhile may be included or not.
+   */
   *pieces(now: number, headsPerPiece = 1024): Generator<HashPiece, void, undefined> {
     const table = this.#table;
-    let head = table.stalest;
-    while (head !== noHead) {
+    let head = 0;
+    while (head < table.headEnd) {
       const indexes = new Map<number, number>();
       const workers: WorkerId[] = [];
       const heads: number[] = [];
-      for (let listed = 0; head !== noHead && listed < headsPerPiece; head = table.fresher(head)) {
+      for (let listed = 0; head < table.headEnd && listed < headsPerPiece; head++) {
         const places = this.#livePlaces(head, now);
         if (places.length === 0) continue;
         listed++;
@@ -150,7 +153,7 @@ export class HashIndex {
             index = workers.push(this.#workers.get(owner) as WorkerId) - 1;
             indexes.set(owner, index);
           }
-          heads.push(index, now - table.touch(head, place), table.use(head, place));
+          heads.push(index, Math.max(0, now - table.touch(head, place)), table.use(head, place));
         }
       }
       if (heads.length > 0) yield { workers, heads };

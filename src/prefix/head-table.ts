@@ -50,7 +50,6 @@ export class HeadTable {
     const at = (head & (headsPerChunk - 1)) * integersPerHead;
     integers[at + lowAt] = low;
     integers[at + highAt] = high;
-    for (let place = 0; place < holdersPerHead; place++) integers[at + ownersAt + place] = 0;
     this.#byKey.set(low, high, head);
     this.#link(head);
     return head;
@@ -59,6 +58,7 @@ export class HeadTable {
   delete(head: number): void {
     this.#unlink(head);
     this.#byKey.delete(this.low(head), this.high(head));
+    for (let place = 0; place < holdersPerHead; place++) this.#write(head, ownersAt + place, 0);
     this.#write(head, fresherAt, this.#freed + 1);
     this.#freed = head;
   }
@@ -75,9 +75,9 @@ export class HeadTable {
     return this.#stalest;
   }
 
-  /** The next fresher head, or `noHead`. */
-  fresher(head: number): number {
-    return this.#read(head, fresherAt) - 1;
+  /** Heads are below this; free ones among them have no holders. */
+  get headEnd(): number {
+    return this.#made;
   }
 
   low(head: number): number {

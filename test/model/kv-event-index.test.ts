@@ -163,9 +163,9 @@ it.each([
           return last === undefined ? sequence : Number(last) + 1;
         };
         for (let i = 0; i < 40; i++) {
-          const event: KvEvent = { type: 'stored', hashes: [1], tokens: tokensOf([7]), blockSize: size };
+          const event: KvEvent = { type: 'stored', hashes: [1], tokens: tokensOf([0]), blockSize: size };
           apply(`other${i}`, event);
-          model.stored(`other${i}`, undefined, [['1', 7]]);
+          model.stored(`other${i}`, undefined, [['1', 0]]);
         }
         let orphans = 0;
         for (const operation of operations) {

@@ -210,6 +210,27 @@ describe('HashIndex', () => {
     expect(copy.index.lastUse).toBe(3);
   });
 
+  it('LB-33: other calls may come between pieces', () => {
+    const { index, record } = make();
+    for (let i = 0; i < 10; i++) record(range(i, i + 16), i === 9 ? 'gone' : 'w', 1_000 + i);
+    const seen: number[] = [];
+    let isFirst = true;
+    for (const { workers, heads } of index.pieces(1_100, 1)) {
+      expect(workers).toEqual(['w']);
+      seen.push(heads[0] as number);
+      expect(heads[4]).toBeGreaterThanOrEqual(0);
+      if (!isFirst) continue;
+      isFirst = false;
+      index.removeWorker('gone');
+      record(range(0, 16), 'w', 2_000);
+      record(range(1, 17), 'w', 2_000);
+      index.sweep(1_004 + ttlMs, new StepBudget(100));
+    }
+    // Heads 2 and 3 had expired, that of the removed worker was freed or passed over.
+    expect(seen.length).toBe(7);
+    expect(new Set(seen).size).toBe(7);
+  });
+
   it('LB-33: malformed pieces are skipped and counted', () => {
     const { index } = make();
     const malformed: readonly unknown[] = [
