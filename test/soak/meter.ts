@@ -1,0 +1,120 @@
+/**
+ * How long single calls take, on a machine that has other things to do as well.
+ *
+ * A call is measured by the wall clock (`performance.now`). Garbage collections that fall into it are subtracted: they are
+ * reported separately, because whose garbage it was nobody can tell. What is left may still be time in which the process
+ * did not run, so it is bounded by the CPU time the whole process used (`process.cpuUsage`), helper threads and up to
+ * `callsPerMark` earlier calls included. Both are upper bounds of the call's own work: a call may be blamed for what it
+ * did not do, never the other way round. Code that runs for the first time is compiled first, so a meter can be off while
+ * things warm up.
+ */
+import { PerformanceObserver, performance } from 'node:perf_hooks';
+
+/** Reading the CPU time costs several microseconds, so it is not read for every call. */
+const callsPerMark = 16;
+
+/** Calls shorter than this by the wall clock are not looked at closely. */
+const closeLookMs = 1;
+
+interface SlowCall {
+  readonly label: string;
+  readonly start: number;
+  readonly wallMs: number;
+  readonly cpuMs: number;
+}
+
+interface Pause {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What is known about the calls of one kind. */
+export interface CallTimes {
+  calls: number;
+  /** Longest by the wall clock, and what is left of any call without collections and without waiting. */
+  longestWallMs: number;
+  longestOwnMs: number;
+  /** Calls over the limit by the wall clock, without collections, and without waiting too. */
+  overWall: number;
+  overWithoutGc: number;
+  overOwn: number;
+}
+
+export class Meter {
+  readonly limitMs: number;
+  readonly byLabel: Map<string, CallTimes> = new Map();
+  longestGcMs = 0;
+  /** Off: calls are made and not timed. */
+  isOn = true;
+  readonly #observer: PerformanceObserver;
+  #slow: SlowCall[] = [];
+  #pauses: Pause[] = [];
+  #callsSinceMark = callsPerMark;
+  #mark: NodeJS.CpuUsage = process.cpuUsage();
+
+  constructor(limitMs: number) {
+    this.limitMs = limitMs;
+    this.#observer = new PerformanceObserver((list) => {
+      for (const { startTime, duration } of list.getEntries()) {
+        this.#pauses.push({ start: startTime, end: startTime + duration });
+        this.longestGcMs = Math.max(this.longestGcMs, duration);
+      }
+    });
+    this.#observer.observe({ entryTypes: ['gc'] });
+  }
+
+  /** Runs a call and takes its time. */
+  readonly around = <T>(label: string, call: () => T): T => {
+    if (!this.isOn) return call();
+    if (this.#callsSinceMark === callsPerMark) {
+      this.#mark = process.cpuUsage();
+      this.#callsSinceMark = 0;
+    }
+    this.#callsSinceMark += 1;
+    const start = performance.now();
+    const result = call();
+    const wallMs = performance.now() - start;
+    const times = this.#timesOf(label);
+    times.calls += 1;
+    if (wallMs > times.longestWallMs) times.longestWallMs = wallMs;
+    if (wallMs > closeLookMs) {
+      const { user, system } = process.cpuUsage(this.#mark);
+      this.#slow.push({ label, start, wallMs, cpuMs: (user + system) / 1000 });
+      this.#callsSinceMark = callsPerMark;
+    } else if (wallMs > times.longestOwnMs) times.longestOwnMs = wallMs;
+    return result;
+  };
+
+  /** Judges what was slow since the last time. Collections are told about in a later turn, so it waits for that. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+    for (const { label, start, wallMs, cpuMs } of this.#slow) {
+      let gcMs = 0;
+      for (const pause of this.#pauses) {
+        gcMs += Math.max(0, Math.min(pause.end, start + wallMs) - Math.max(pause.start, start));
+      }
+      const withoutGcMs = wallMs - gcMs;
+      const ownMs = Math.min(withoutGcMs, cpuMs);
+      const times = this.#timesOf(label);
+      if (ownMs > times.longestOwnMs) times.longestOwnMs = ownMs;
+      if (wallMs > this.limitMs) times.overWall += 1;
+      if (withoutGcMs > this.limitMs) times.overWithoutGc += 1;
+      if (ownMs > this.limitMs) times.overOwn += 1;
+    }
+    this.#slow = [];
+    this.#pauses = [];
+  }
+
+  stop(): void {
+    this.#observer.disconnect();
+  }
+
+  #timesOf(label: string): CallTimes {
+    let times = this.byLabel.get(label);
+    if (times === undefined) {
+      times = { calls: 0, longestWallMs: 0, longestOwnMs: 0, overWall: 0, overWithoutGc: 0, overOwn: 0 };
+      this.byLabel.set(label, times);
+    }
+    return times;
+  }
+}
