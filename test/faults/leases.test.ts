@@ -2,7 +2,7 @@
 import { EventEmitter, getEventListeners, once } from 'node:events';
 import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { ReadableStream, type UnderlyingDefaultSource } from 'node:stream/web';
+import { ReadableStream, type UnderlyingSource } from 'node:stream/web';
 import { AdmissionWindow, type Lease, leastLoad, type Router, type RouterEvents } from 'kvroute';
 import { fakeCandidate, manualClock } from 'kvroute/testing';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -128,8 +128,7 @@ describe('streamed answers', () => {
   it('B30: counted until the body is over, whichever way it ends, and no longer', async () => {
     const router = await fleet(['w1']);
     const follow = <B>(body: B): B => router.begin('w1').follow(body);
-    const stream = (source: UnderlyingDefaultSource<string>): ReadableStream<string> =>
-      new ReadableStream<string>(source);
+    const stream = (source: UnderlyingSource<string>): ReadableStream<string> => new ReadableStream<string>(source);
 
     // (a) The handler has returned, the body is still open.
     let close = (): void => {};
