@@ -1,0 +1,80 @@
+/** What the tests of the example gateways share: raw clients, scripted workers, and one list of what to undo. */
+import { createServer, type RequestListener } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import type { Router, RouterEvents } from 'kvroute';
+import type { EngineOptions } from '../../examples/shared/engine-simulator/engine.js';
+import { type EngineServer, startEngine } from '../../examples/shared/engine-simulator/server.js';
+import { closeServer, listen } from '../../examples/shared/listen.js';
+
+const undos: (() => unknown)[] = [];
+
+/** Runs when the test is over, the last one first. */
+export function onTestEnd(undo: () => unknown): void {
+  undos.push(undo);
+}
+
+/** For `afterEach`. */
+export async function undoAll(): Promise<void> {
+  for (const undo of undos.splice(0).reverse()) await undo();
+}
+
+export async function startEngines(count: number, options: EngineOptions = {}): Promise<EngineServer[]> {
+  const started = await Promise.all(Array.from({ length: count }, () => startEngine({ decodeStepMs: 4, ...options })));
+  for (const engine of started) onTestEnd(() => engine.close());
+  return started;
+}
+
+/** A worker whose answers to POST are the test's; it knows no other route. */
+export async function scriptedWorker(handler: RequestListener): Promise<string> {
+  const server = createServer((req, res) => {
+    if (req.method === 'POST') handler(req, res);
+    else res.writeHead(404).end();
+  });
+  onTestEnd(() => closeServer(server));
+  return listen(server);
+}
+
+/** A worker that answers at once and then writes `total` bytes as fast as its client takes them. */
+export async function floodingWorker(total: number): Promise<{ readonly url: string; written(): number }> {
+  const chunk = Buffer.alloc(64 * 1024, 'x');
+  let written = 0;
+  const url = await scriptedWorker((req, res) => {
+    req.resume();
+    res.writeHead(200, { 'content-type': 'application/octet-stream' });
+    const write = () => {
+      while (written < total) {
+        written += chunk.length;
+        if (!res.write(chunk)) return res.once('drain', write);
+      }
+      return res.end();
+    };
+    write();
+  });
+  return { url, written: () => written };
+}
+
+/** A request over a socket of its own, so that the test can cut it or stop reading at any moment. */
+export function rawPost(url: string, path: string, body: string): Socket {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {});
+  onTestEnd(() => socket.destroy());
+  const length = Buffer.byteLength(body);
+  socket.write(`POST ${path} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: ${length}\r\n\r\n${body}`);
+  return socket;
+}
+
+/** Resolves when the other end has written something. */
+export function firstData(socket: Socket): Promise<unknown> {
+  return new Promise((resolve) => socket.once('data', resolve));
+}
+
+export function recordLeaseEnds(router: Router): RouterEvents['leaseEnded'][] {
+  const ends: RouterEvents['leaseEnded'][] = [];
+  router.on('leaseEnded', (end) => ends.push(end));
+  return ends;
+}
+
+export function inFlight(router: Router): number[] {
+  return router.workers().map((worker) => worker.inFlight);
+}
