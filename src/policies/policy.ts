@@ -33,11 +33,11 @@ export type Leg = 'single' | 'prefill' | 'decode' | 'encode';
 /** What a policy reads. The router prepares nothing else, and a host can tell which requests it must parse (PO-5). */
 export interface PolicyNeeds {
   /** The prompt text or the token ids. */
-  readonly text?: boolean;
+  readonly text?: boolean | undefined;
   /** The ring of the pool's registered workers (WK-61). */
-  readonly ring?: boolean;
+  readonly ring?: boolean | undefined;
   /** Load reports; such policies are the load-aware ones of LR-26. */
-  readonly reports?: boolean;
+  readonly reports?: boolean | undefined;
 }
 
 /** Finds the owner of a hash among eligible workers (WK-63). */

@@ -23,13 +23,13 @@ export interface ContractRuntime {
 /** Promises of some policies only. */
 export interface PolicyCapabilities {
   /** A request that says nothing may go to any worker of an idle fleet. */
-  readonly reachesAll?: boolean;
+  readonly reachesAll?: boolean | undefined;
   /** A worker with a hopeless queue is left alone while another one is idle. */
-  readonly loadAware?: boolean;
+  readonly loadAware?: boolean | undefined;
   /** Requests with one routing key stay together, and stay together elsewhere while their worker is away. */
-  readonly keepsKeys?: boolean;
+  readonly keepsKeys?: boolean | undefined;
   /** Requests with one prompt stay together in an idle fleet. */
-  readonly keepsPrompts?: boolean;
+  readonly keepsPrompts?: boolean | undefined;
 }
 
 /** One promise, as a test. */

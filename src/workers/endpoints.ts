@@ -43,7 +43,7 @@ export interface Endpoint {
   readonly url: string;
   readonly kind: WorkerKind;
   /** The data-parallel rank it serves; absent when it answers for its whole replica. */
-  readonly dpRank?: number;
+  readonly dpRank?: number | undefined;
 }
 
 /**
