@@ -124,6 +124,8 @@ interface Survey {
 }
 
 function survey(workers: readonly WorkerSignals[], now: number, tuning: WaitTuning): Survey {
+  // In locals, and the arithmetic on plain numbers: this loop is what a selection over a large fleet costs.
+  const { kvPressureWeight, defaultThroughput, meanPrefillTokens, maxWaitingRequests } = tuning;
   let reporting = 0;
   let best = Infinity;
   let ties = 0;
@@ -136,26 +138,36 @@ function survey(workers: readonly WorkerSignals[], now: number, tuning: WaitTuni
   let firstFewest: WorkerSignals | undefined;
   for (let i = 0; i < workers.length; i++) {
     const worker = workers[i] as WorkerSignals;
-    const load = freshLoad(worker, now);
-    if (load === undefined) {
+    const load = worker.load;
+    if (load === undefined || load.expiresAt <= now) {
       const { inFlight } = worker;
       if (inFlight < fewest) {
         fewest = inFlight;
         fewestTies = 1;
         firstFewest = worker;
       } else if (inFlight === fewest) fewestTies += 1;
-    } else if (!isCapped(worker, load, tuning)) {
-      reporting += 1;
-      if (load.tokensPerSecond > 0) {
-        throughputSum += load.tokensPerSecond;
-        throughputCount += 1;
-      }
-      const score = reportScore(worker, load, tuning);
-      if (score < best || first === undefined) {
-        best = score;
-        ties = 1;
-        first = worker;
-      } else if (score === best) ties += 1;
+      continue;
+    }
+    if (maxWaitingRequests > 0 && isCapped(worker, load, maxWaitingRequests)) continue;
+    reporting += 1;
+    const throughput = load.tokensPerSecond;
+    if (throughput > 0) {
+      throughputSum += throughput;
+      throughputCount += 1;
+    }
+    const score =
+      queueSeconds(
+        queuedTokens(load, meanPrefillTokens) + worker.creditTokens,
+        throughput > 0 ? throughput : defaultThroughput,
+      ) + kvSeconds(kvPressureWeight, clampedKvUsage(load));
+    if (score < best) {
+      best = score;
+      ties = 1;
+      first = worker;
+    } else if (score === best) {
+      ties += 1;
+      // A score of Infinity is never below the best, and must still be found.
+      first ??= worker;
     }
   }
   if (reporting === 0) {
@@ -163,7 +175,7 @@ function survey(workers: readonly WorkerSignals[], now: number, tuning: WaitTuni
   }
   // The bound keeps sums of absurd but finite throughputs finite, so that no NaN reaches a comparison (B48).
   const nominalThroughput =
-    throughputCount > 0 ? Math.min(throughputSum, Number.MAX_VALUE) / throughputCount : tuning.defaultThroughput;
+    throughputCount > 0 ? Math.min(throughputSum, Number.MAX_VALUE) / throughputCount : defaultThroughput;
   // An idle newcomer ties with the best reporter; nobody without a report can beat it (EW-25).
   if (baselineScore(fewest, best, nominalThroughput, tuning) === best) ties += fewestTies;
   return { reporting, best, ties, first, nominalThroughput };
@@ -193,7 +205,7 @@ function tieAt(
 function scoreOf(worker: WorkerSignals, fleet: Survey, now: number, tuning: WaitTuning): number | undefined {
   const load = freshLoad(worker, now);
   if (load === undefined) return missingScore(worker, fleet, tuning);
-  return isCapped(worker, load, tuning) ? undefined : reportScore(worker, load, tuning);
+  return isCapped(worker, load, tuning.maxWaitingRequests) ? undefined : reportScore(worker, load, tuning);
 }
 
 /** EW-23 beside reporting candidates, EW-26 in a dark fleet. */
@@ -207,36 +219,44 @@ function baselineScore(inFlight: number, best: number, nominalThroughput: number
 
 /** EW-1, in the order of EW-2. */
 function reportScore(worker: WorkerSignals, load: LoadSummary, tuning: WaitTuning): number {
-  const queueSeconds = (queuedTokensOf(load, tuning) + worker.creditTokens) / throughputOf(load, tuning);
-  return queueSeconds + kvSecondsOf(load, tuning);
+  const queued = queuedTokens(load, tuning.meanPrefillTokens) + worker.creditTokens;
+  return (
+    queueSeconds(queued, throughputOf(load, tuning.defaultThroughput)) +
+    kvSeconds(tuning.kvPressureWeight, clampedKvUsage(load))
+  );
+}
+
+function queueSeconds(tokens: number, throughput: number): number {
+  return tokens / throughput;
+}
+
+function kvSeconds(weight: number, usage: number): number {
+  return (weight * usage) / (1 - usage);
 }
 
 /** EW-3 to EW-5: the engine's own count of waiting tokens, else an estimate from the depth. */
-function queuedTokensOf({ waitingTokens, waitingRequests }: LoadSummary, tuning: WaitTuning): number {
-  if (waitingTokens !== undefined && waitingTokens > 0) return waitingTokens;
-  return waitingRequests > 0 ? waitingRequests * tuning.meanPrefillTokens : 0;
+function queuedTokens(load: LoadSummary, meanPrefillTokens: number): number {
+  const tokens = load.waitingTokens;
+  if (tokens !== undefined && tokens > 0) return tokens;
+  const depth = load.waitingRequests;
+  return depth > 0 ? depth * meanPrefillTokens : 0;
 }
 
 /** EW-7. */
-function throughputOf({ tokensPerSecond }: LoadSummary, tuning: WaitTuning): number {
-  return tokensPerSecond > 0 ? tokensPerSecond : tuning.defaultThroughput;
-}
-
-function kvSecondsOf(load: LoadSummary, tuning: WaitTuning): number {
-  const usage = clampedKvUsageOf(load);
-  return (tuning.kvPressureWeight * usage) / (1 - usage);
+function throughputOf({ tokensPerSecond }: LoadSummary, defaultThroughput: number): number {
+  return tokensPerSecond > 0 ? tokensPerSecond : defaultThroughput;
 }
 
 /** EW-8, EW-8a: unknown pressure is no pressure. */
-function clampedKvUsageOf({ kvCacheUsage }: LoadSummary): number {
-  if (kvCacheUsage === undefined || kvCacheUsage <= 0) return 0;
-  return kvCacheUsage < maxKvUsage ? kvCacheUsage : maxKvUsage;
+function clampedKvUsage(load: LoadSummary): number {
+  const usage = load.kvCacheUsage;
+  if (usage === undefined || usage <= 0) return 0;
+  return usage < maxKvUsage ? usage : maxKvUsage;
 }
 
-/** EW-40, EW-45: credited requests count, so a burst between two reports meets the cap too. */
-function isCapped(worker: WorkerSignals, load: LoadSummary, tuning: WaitTuning): boolean {
-  const cap = tuning.maxWaitingRequests;
-  return cap > 0 && Math.max(0, load.waitingRequests) + worker.creditRequests >= cap;
+/** EW-40, EW-45: credited requests count, so a burst between two reports meets the cap too. 0 = no cap. */
+function isCapped(worker: WorkerSignals, load: LoadSummary, maxWaitingRequests: number): boolean {
+  return maxWaitingRequests > 0 && Math.max(0, load.waitingRequests) + worker.creditRequests >= maxWaitingRequests;
 }
 
 function termsOf(worker: WorkerSignals, fleet: Survey, now: number, tuning: WaitTuning): ScoreTerms {
@@ -246,20 +266,20 @@ function termsOf(worker: WorkerSignals, fleet: Survey, now: number, tuning: Wait
     const basis = fleet.reporting > 0 ? 'baseline' : 'in_flight';
     return { worker: id, score: missingScore(worker, fleet, tuning), basis, inFlight };
   }
-  const queuedTokens = queuedTokensOf(load, tuning);
-  const tokensPerSecond = throughputOf(load, tuning);
+  const queued = queuedTokens(load, tuning.meanPrefillTokens);
+  const tokensPerSecond = throughputOf(load, tuning.defaultThroughput);
   return {
     worker: id,
     score: reportScore(worker, load, tuning),
     basis: 'report',
-    queuedTokens,
+    queuedTokens: queued,
     creditTokens,
     tokensPerSecond,
-    kvCacheUsage: load.kvCacheUsage === undefined ? undefined : clampedKvUsageOf(load),
-    queueSeconds: (queuedTokens + creditTokens) / tokensPerSecond,
-    kvSeconds: kvSecondsOf(load, tuning),
+    kvCacheUsage: load.kvCacheUsage === undefined ? undefined : clampedKvUsage(load),
+    queueSeconds: queueSeconds(queued + creditTokens, tokensPerSecond),
+    kvSeconds: kvSeconds(tuning.kvPressureWeight, clampedKvUsage(load)),
     reportAgeMs: now - load.observedAt,
     inFlight,
-    capped: isCapped(worker, load, tuning),
+    capped: isCapped(worker, load, tuning.maxWaitingRequests),
   };
 }
