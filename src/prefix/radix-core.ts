@@ -89,9 +89,8 @@ export class RadixCore<Label> {
   /** The living tenants of a node, newest first, at most `limit` (CA-32). */
   tenantsOf(node: RadixNode<Label>, limit: number): WorkerId[] {
     const { holdings, tenants } = this;
-    let holding = node.newestHolding;
-    const newest = tenants.workerOf(holdings.tenant(holding));
-    holding = holdings.olderHolder(holding);
+    const newest = tenants.workerOf(node.newestTenant);
+    let holding = holdings.olderHolder(node.newestHolding);
     // Most nodes have one tenant.
     if (holding === 0 && newest !== undefined) return [newest];
     const workers: WorkerId[] = newest === undefined ? [] : [newest];
@@ -109,25 +108,26 @@ export class RadixCore<Label> {
     const holdings = this.holdings;
     let isNewBelow = false;
     for (let node = last; node.parent !== undefined; node = node.parent) {
-      let holding = node.newestHolding;
-      if (holding === 0 || !holdings.renewNewest(holding, tenant, use)) {
-        holding = holdings.find(node, tenant);
+      if (node.newestTenant === tenant) {
+        node.newestUse = use;
+        if (node.endsHere && node !== last) holdings.unlinkEnd(node.newestHolding);
+      } else {
+        const holding = holdings.find(node, tenant);
         if (holding === 0) {
-          holding = holdings.create(node, tenant, use);
-          holdings.addNewestHolder(node, holding);
+          holdings.addNewestHolder(node, holdings.create(node, tenant, use));
           this.tenants.grow(tenant, node.units);
-          if (isNewBelow) holdings.addChildren(holding, 1);
+          if (isNewBelow) holdings.addChildren(node.newestHolding, 1);
           isNewBelow = true;
           continue;
         }
-        holdings.unlinkEnd(holding);
-        holdings.setUse(holding, use);
+        if (node !== last) holdings.unlinkEnd(holding);
         holdings.moveToNewestHolder(node, holding);
+        node.newestUse = use;
       }
-      if (isNewBelow) holdings.addChildren(holding, 1);
+      if (isNewBelow) holdings.addChildren(node.newestHolding, 1);
       isNewBelow = false;
     }
-    holdings.linkNewestEnd(last.newestHolding);
+    holdings.renewEnd(last.newestHolding);
   }
 
   /** As `hold`, for a use that may be older than what is known: uses only rise (LB-34). */

@@ -75,11 +75,9 @@ export class Holdings<Label> {
 
   /** Takes a holding out of all lists and frees it. */
   release(holding: number): void {
-    const page = this.#pages[holding >> pageBits] as Page<Label>;
-    const node = page.nodes[holding & pageMask] as RadixNode<Label>;
-    page.nodes[holding & pageMask] = undefined;
     this.unlinkEnd(holding);
-    this.#removeHolder(node, holding);
+    this.#removeHolder(this.node(holding), holding);
+    (this.#pages[holding >> pageBits] as Page<Label>).nodes[holding & pageMask] = undefined;
     const previous = this.#get(holding, previousOfTenantWord);
     const next = this.#get(holding, nextOfTenantWord);
     if (previous === 0) this.#firstOfTenant[this.tenant(holding)] = next;
@@ -99,21 +97,14 @@ export class Holdings<Label> {
   }
 
   use(holding: number): number {
-    return (this.#pages[holding >> pageBits] as Page<Label>).uses[(holding & pageMask) * (holdingWords >> 1)] as number;
+    const node = this.node(holding);
+    return node.newestHolding === holding ? node.newestUse : this.#storedUse(holding);
   }
 
   setUse(holding: number, use: number): void {
-    (this.#pages[holding >> pageBits] as Page<Label>).uses[(holding & pageMask) * (holdingWords >> 1)] = use;
-  }
-
-  /** Raises the use of a node's newest holder to the latest of all, if that holder is `tenant`; it is no end then. */
-  renewNewest(holding: number, tenant: number, use: number): boolean {
-    const { words, uses } = this.#pages[holding >> pageBits] as Page<Label>;
-    const at = (holding & pageMask) * holdingWords;
-    if (words[at + tenantWord] !== tenant) return false;
-    uses[at >> 1] = use;
-    if (words[at + newerEndWord] !== notAnEnd) this.unlinkEnd(holding);
-    return true;
+    const node = this.node(holding);
+    if (node.newestHolding === holding) node.newestUse = use;
+    else this.#storeUse(holding, use);
   }
 
   /** How many child nodes the tenant holds below this one. */
@@ -195,20 +186,41 @@ export class Holdings<Label> {
   }
 
   #linkHolder(node: RadixNode<Label>, holding: number, newer: number): void {
-    const older = newer === 0 ? node.newestHolding : this.#get(newer, olderHolderWord);
+    const newest = node.newestHolding;
+    const older = newer === 0 ? newest : this.#get(newer, olderHolderWord);
     this.#set(holding, newerHolderWord, newer);
     this.#set(holding, olderHolderWord, older);
-    if (newer === 0) node.newestHolding = holding;
-    else this.#set(newer, olderHolderWord, holding);
     if (older !== 0) this.#set(older, newerHolderWord, holding);
+    if (newer !== 0) {
+      this.#set(newer, olderHolderWord, holding);
+      return;
+    }
+    if (newest !== 0) this.#storeUse(newest, node.newestUse);
+    this.#setNewest(node, holding);
   }
 
   #unlinkHolder(node: RadixNode<Label>, holding: number): void {
     const newer = this.#get(holding, newerHolderWord);
     const older = this.#get(holding, olderHolderWord);
-    if (newer === 0) node.newestHolding = older;
-    else this.#set(newer, olderHolderWord, older);
     if (older !== 0) this.#set(older, newerHolderWord, newer);
+    if (newer !== 0) {
+      this.#set(newer, olderHolderWord, older);
+      return;
+    }
+    this.#storeUse(holding, node.newestUse);
+    this.#setNewest(node, older);
+  }
+
+  #setNewest(node: RadixNode<Label>, holding: number): void {
+    node.newestHolding = holding;
+    if (holding === 0) {
+      node.newestTenant = -1;
+      node.endsHere = false;
+      return;
+    }
+    node.newestTenant = this.#get(holding, tenantWord);
+    node.newestUse = this.#storedUse(holding);
+    node.endsHere = this.isEnd(holding);
   }
 
   #indexHolders(node: RadixNode<Label>): Map<number, number> {
@@ -236,8 +248,12 @@ export class Holdings<Label> {
     return this.#get(holding, newerEndWord) !== notAnEnd;
   }
 
-  linkNewestEnd(holding: number): void {
-    this.#linkEnd(holding, this.#get(0, olderEndWord));
+  /** Makes a holding the newest end, whether it is an end or not. */
+  renewEnd(holding: number): void {
+    const newest = this.#get(0, olderEndWord);
+    if (newest === holding) return;
+    this.unlinkEnd(holding);
+    this.#linkEnd(holding, newest);
   }
 
   linkOldestEnd(holding: number): void {
@@ -248,11 +264,15 @@ export class Holdings<Label> {
   linkEndByUse(holding: number): void {
     const use = this.use(holding);
     let older = this.#get(0, olderEndWord);
-    const oldest = this.#get(0, newerEndWord);
-    if (older !== 0 && this.use(older) - use > use - this.use(oldest)) older = 0;
-    if (this.#lastMerged !== 0 && this.isEnd(this.#lastMerged)) {
-      const distance = older === 0 ? use - this.use(oldest) : this.use(older) - use;
-      if (oldest !== 0 && Math.abs(this.use(this.#lastMerged) - use) < distance) older = this.#lastMerged;
+    if (older !== 0) {
+      let distance = Math.abs(this.use(older) - use);
+      const oldestDistance = Math.abs(use - this.use(this.oldestEnd()));
+      if (oldestDistance < distance) {
+        older = 0;
+        distance = oldestDistance;
+      }
+      const merged = this.#lastMerged;
+      if (merged !== 0 && this.isEnd(merged) && Math.abs(this.use(merged) - use) < distance) older = merged;
     }
     while (older !== 0 && this.use(older) >= use) older = this.#get(older, olderEndWord);
     for (;;) {
@@ -271,6 +291,8 @@ export class Holdings<Label> {
     this.#set(older, newerEndWord, newer);
     this.#set(newer, olderEndWord, older);
     this.#set(holding, newerEndWord, notAnEnd);
+    const node = this.node(holding);
+    if (node.newestHolding === holding) node.endsHere = false;
   }
 
   #linkEnd(holding: number, older: number): void {
@@ -279,6 +301,18 @@ export class Holdings<Label> {
     this.#set(holding, newerEndWord, newer);
     this.#set(older, newerEndWord, holding);
     this.#set(newer, olderEndWord, holding);
+    const node = this.node(holding);
+    if (node.newestHolding === holding) node.endsHere = true;
+  }
+
+  // A newest holder's use is in its node; the stored one is used while the holding is not the newest.
+
+  #storedUse(holding: number): number {
+    return (this.#pages[holding >> pageBits] as Page<Label>).uses[(holding & pageMask) * (holdingWords >> 1)] as number;
+  }
+
+  #storeUse(holding: number, use: number): void {
+    (this.#pages[holding >> pageBits] as Page<Label>).uses[(holding & pageMask) * (holdingWords >> 1)] = use;
   }
 
   #get(holding: number, word: number): number {

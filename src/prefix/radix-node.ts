@@ -20,8 +20,14 @@ export class RadixNode<Label> {
   child: RadixNode<Label> | undefined = undefined;
   childKey = 0;
   children: Map<number, RadixNode<Label>> | undefined = undefined;
-  /** The holding with the latest use; the others follow in `Holdings`. 0 = none. */
+  /** The holding with the latest use; the others follow in `Holdings`, which also keeps the next three. 0 = none. */
   newestHolding = 0;
+  /** Its tenant; −1 = none. What most inserts need to know of a node is here, in memory the descent just touched. */
+  newestTenant = -1;
+  /** Its use. */
+  newestUse = 0;
+  /** Whether it is an end. */
+  endsHere = false;
   /** Holdings by tenant, once there are many. */
   holdingIndex: Map<number, number> | undefined = undefined;
 

@@ -19,14 +19,4 @@ export class RadixPath<Label> {
   deepest: RadixNode<Label> | undefined = undefined;
   /** Of the whole request. */
   requestUnits = 0;
-
-  begin(root: RadixNode<Label> | undefined): void {
-    this.last = root;
-    this.position = 0;
-    this.partial = undefined;
-    this.agreed = 0;
-    this.knownUnits = 0;
-    this.matchedUnits = 0;
-    this.deepest = undefined;
-  }
 }

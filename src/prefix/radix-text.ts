@@ -6,69 +6,63 @@
  * again as soon as it is less than half of the string behind it: no label keeps a prompt alive, and labels take at most
  * twice their length.
  */
-import { countCodePoints } from '../runtime/text.js';
+import { countCodePoints, isPairAt } from '../runtime/text.js';
 import type { Labels } from './radix-core.js';
 import type { RadixNode } from './radix-node.js';
 
-/** Below this length comparing unit by unit is faster; engines also copy shorter substrings by themselves. */
-const shortText = 16;
+/** From this length on, comparing substrings is faster than comparing units; engines copy shorter ones by themselves. */
+const longText = 16;
 
-function isHighSurrogate(unit: number): boolean {
-  return (unit & 0xfc00) === 0xd800;
-}
+/** What `textKey` returns in the middle of a surrogate pair. */
+export const insidePair = -1;
 
 /** The key of the unit at `position`: its code point. */
 export function textKey(text: string, position: number): number {
   const unit = text.charCodeAt(position);
-  return isHighSurrogate(unit) ? (text.codePointAt(position) as number) : unit;
+  return (unit & 0xf800) === 0xd800 ? surrogateKey(text, position) : unit;
+}
+
+function surrogateKey(text: string, position: number): number {
+  return position > 0 && isPairAt(text, position - 1) ? insidePair : (text.codePointAt(position) as number);
 }
 
 /**
  * How many code units of `label` the text agrees with from `position` on, never ending inside a surrogate pair of
- * either. The first code point is known to agree.
+ * either. They are known to agree in the first code point and not to agree in all. The engine compares many units at a
+ * time when it is given substrings, so the difference is found by bisection.
  */
 export function agreement(text: string, position: number, label: string): number {
   const limit = Math.min(label.length, text.length - position);
-  let agreed = agreedUnits(text, position, label, limit);
-  if (agreed > 0 && isHighSurrogate(label.charCodeAt(agreed - 1))) {
-    // The pair goes on differently, or in one of the two only: its first half does not count.
-    const textPairs = (text.charCodeAt(position + agreed) & 0xfc00) === 0xdc00;
-    const labelPairs = (label.charCodeAt(agreed) & 0xfc00) === 0xdc00;
-    if (textPairs || labelPairs) agreed--;
-  }
-  return agreed;
-}
-
-/** Equality of long substrings is compared by the engine, many units at a time; a difference is found by bisection. */
-function agreedUnits(text: string, position: number, label: string, limit: number): number {
   let agreed = 0;
-  if (limit >= shortText) {
-    if (text.substring(position, position + limit) === (limit === label.length ? label : label.substring(0, limit))) {
-      return limit;
-    }
-    while (agreed < shortText) {
-      if (text.charCodeAt(position + agreed) !== label.charCodeAt(agreed)) return agreed;
-      agreed++;
-    }
-    let step = 2 * shortText;
-    while (agreed + step < limit && sameText(text, position + agreed, label, agreed, step)) {
-      agreed += step;
-      step *= 2;
-    }
-    // The first difference is within `step` units from here.
-    step = Math.min(step, limit - agreed);
-    while (step > shortText) {
-      const half = step >> 1;
-      if (sameText(text, position + agreed, label, agreed, half)) {
-        agreed += half;
-        step -= half;
-      } else {
-        step = half;
-      }
+  while (agreed < longText && agreed < limit) {
+    if (text.charCodeAt(position + agreed) !== label.charCodeAt(agreed))
+      return wholeUnits(text, position, label, agreed);
+    agreed++;
+  }
+  let step = 2 * longText;
+  while (agreed + step < limit && sameText(text, position + agreed, label, agreed, step)) {
+    agreed += step;
+    step *= 2;
+  }
+  // The first difference, or the end, is within `step` units from here.
+  step = Math.min(step, limit - agreed);
+  while (step > longText) {
+    const half = step >> 1;
+    if (sameText(text, position + agreed, label, agreed, half)) {
+      agreed += half;
+      step -= half;
+    } else {
+      step = half;
     }
   }
   while (agreed < limit && text.charCodeAt(position + agreed) === label.charCodeAt(agreed)) agreed++;
-  return agreed;
+  return wholeUnits(text, position, label, agreed);
+}
+
+/** A pair that goes on differently, or in one of the two only, does not count with its first half. */
+function wholeUnits(text: string, position: number, label: string, agreed: number): number {
+  const splitsPair = agreed > 0 && (isPairAt(text, position + agreed - 1) || isPairAt(label, agreed - 1));
+  return splitsPair ? agreed - 1 : agreed;
 }
 
 function sameText(text: string, position: number, label: string, from: number, length: number): boolean {
@@ -77,7 +71,7 @@ function sameText(text: string, position: number, label: string, from: number, l
 
 /** A copy of `text` from `start` to `end` that holds no other string. */
 export function copyText(text: string, start: number, end: number): string {
-  if (end - start < shortText) return text.substring(start, end);
+  if (end - start < longText) return text.substring(start, end);
   // Only joining makes every engine write a new string: substring, concat and repeat may all return views or ropes.
   const middle = (start + end) >> 1;
   return [text.substring(start, middle), text.substring(middle, end)].join('');

@@ -17,7 +17,7 @@ import {
 import { RadixCore } from './radix-core.js';
 import { childOf, RadixNode } from './radix-node.js';
 import { RadixPath } from './radix-path.js';
-import { agreement, copyText, textKey, textLabels } from './radix-text.js';
+import { agreement, copyText, insidePair, textKey, textLabels } from './radix-text.js';
 import { checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
 import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
 
@@ -155,42 +155,56 @@ export class StringTree implements PrefixTree<string, string> {
   #descend(text: string, namespace: string | undefined): void {
     const core = this.#core;
     const path = this.#path;
-    path.begin(core.rootOf(namespace));
     const mayBeDead = core.tenants.deadHoldings > 0;
-    let node = path.last;
+    let node = core.rootOf(namespace);
     let deepest: RadixNode<string> | undefined;
+    let partial: RadixNode<string> | undefined;
     let readable = true;
     let position = 0;
+    let agreed = 0;
     let knownUnits = 0;
     let matchedUnits = 0;
     while (node !== undefined && position < text.length) {
-      const child = childOf(node, textKey(text, position));
+      const key = textKey(text, position);
+      if (key === insidePair) {
+        // The label ends with a lone surrogate, the text goes on with its partner: they differ in the last unit.
+        partial = node;
+        agreed = node.label.length - 1;
+        position -= node.label.length;
+        node = node.parent;
+        knownUnits--;
+        if (readable) matchedUnits--;
+        break;
+      }
+      const child = childOf(node, key);
       if (child === undefined) break;
       const { label } = child;
-      const agreed = agreement(text, position, label);
-      const isWhole = agreed === label.length;
-      const units = isWhole ? child.units : countCodePoints(label.substring(0, agreed));
+      let units = child.units;
+      const end = position + label.length;
+      if (text.substring(position, end) !== label) {
+        partial = child;
+        agreed = agreement(text, position, label);
+        units = countCodePoints(label.substring(0, agreed));
+      }
       knownUnits += units;
       if (mayBeDead && readable) readable = core.isReadable(child);
       if (readable) {
         matchedUnits += units;
         deepest = child;
       }
-      if (!isWhole) {
-        path.partial = child;
-        path.agreed = agreed;
-        break;
-      }
-      position += agreed;
+      if (partial !== undefined) break;
+      position = end;
       node = child;
     }
+    const known = position + agreed;
     path.last = node;
     path.position = position;
+    path.partial = partial;
+    path.agreed = agreed;
     path.knownUnits = knownUnits;
     path.matchedUnits = matchedUnits;
     path.deepest = deepest;
-    const known = position + path.agreed;
-    path.requestUnits = knownUnits + (known < text.length ? countCodePoints(text.substring(known)) : 0);
+    path.requestUnits = known === text.length ? knownUnits : knownUnits + countCodePoints(text.substring(known));
     this.#text = text;
     this.#namespace = namespace;
     this.#version = core.version;

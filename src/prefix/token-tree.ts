@@ -191,44 +191,52 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     this.#read(tokens);
     const core = this.#core;
     const path = this.#path;
-    path.begin(core.rootOf(namespace));
-    path.requestUnits = tokens.length;
-    const mayBeDead = core.tenants.deadHoldings > 0;
     const length = this.#length;
-    let node = path.last;
+    const mayBeDead = core.tenants.deadHoldings > 0;
+    let node = core.rootOf(namespace);
+    let deepest: RadixNode<TokenBlock> | undefined;
+    let partial: RadixNode<TokenBlock> | undefined;
     let readable = true;
     let position = 0;
+    let agreed = 0;
+    let matchedUnits = 0;
     while (node !== undefined && position < length) {
       const child = this.#agreeingChild(node, position);
       if (child === undefined) break;
-      const agreed = this.#agreed;
       if (mayBeDead && readable) readable = core.isReadable(child);
       if (readable) {
-        path.matchedUnits += agreed;
-        path.deepest = child;
+        matchedUnits += this.#agreed;
+        deepest = child;
       }
-      if (agreed < child.units) {
-        path.partial = child;
-        path.agreed = agreed;
+      if (this.#agreed < child.units) {
+        partial = child;
+        agreed = this.#agreed;
         break;
       }
-      position += agreed;
+      position += this.#agreed;
       node = child;
     }
     path.last = node;
     path.position = position;
-    path.knownUnits = position + path.agreed;
+    path.partial = partial;
+    path.agreed = agreed;
+    path.knownUnits = position + agreed;
+    path.matchedUnits = matchedUnits;
+    path.deepest = deepest;
+    path.requestUnits = tokens.length;
     this.#tokens = tokens;
     this.#namespace = namespace;
     this.#version = core.version;
   }
 
-  /** Ids that the child last found by `#agreeingChild` agrees for. */
+  /** The key of the page `#agreeingChild` last looked for, and the ids that the child it found agrees for. */
+  #key = 0;
   #agreed = 0;
 
   /** The child that agrees with the request from `position` on for a page at least. */
   #agreeingChild(node: RadixNode<TokenBlock>, position: number): RadixNode<TokenBlock> | undefined {
-    let child = childOf(node, this.#labels.pageKey(this.#words.at, position));
+    this.#key = this.#labels.pageKey(this.#words.at, position);
+    let child = childOf(node, this.#key);
     while (child !== undefined) {
       this.#agreed = this.#agreedPages(position, child, 0);
       if (this.#agreed > 0) return child;
@@ -252,7 +260,8 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     if (knownUnits === this.#length && parent !== undefined) return parent;
     const leaf = new RadixNode(this.#labels.empty, 0, 0, parent ?? core.makeRoot(namespace as string));
     this.#labels.put(leaf, this.#words, knownUnits, this.#length - knownUnits);
-    core.addNode(this.#labels.keyOf(leaf), leaf);
+    // The descent ended by looking for this page, unless it ended inside a node or had nowhere to look.
+    core.addNode(partial === undefined && last !== undefined ? this.#key : this.#labels.keyOf(leaf), leaf);
     return leaf;
   }
 

