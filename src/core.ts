@@ -55,9 +55,12 @@ export class RouterCore implements PoolHost {
     this.clock = clockOf(plan.options);
     this.time = new ElapsedTime(this.clock);
     this.random = randomOf(plan.options);
-    this.pins = new PinMap(plan.options, pinEventsOf(this.hub));
+    this.pins = new PinMap(plan.pinLimits, pinEventsOf(this.hub));
     this.kvEvents = new KvEventFeed({ warning: (warning) => this.warn(warning) });
-    this.leases = new LeaseBook((lease, end, outcome) => this.#leaseEnded(lease, end, outcome));
+    this.leases = new LeaseBook(
+      (lease, end, outcome) => this.#leaseEnded(lease, end, outcome),
+      () => this.advance(),
+    );
     this.pools = new PoolSet(this);
   }
 
@@ -149,6 +152,11 @@ export class RouterCore implements PoolHost {
     this.hub.emit('breakerOutcome', { worker, outcome: kind, consecutiveFailures, consecutiveSuccesses });
   }
 
+  /** Warnings about a worker go with it (LB-30). */
+  forgetWarnings(id: WorkerId): void {
+    for (let i = this.warnings.length - 1; i >= 0; i--) if (this.warnings[i]?.worker === id) this.warnings.splice(i, 1);
+  }
+
   /** The KV index of a model is kept as the policy that reads it says (CA-91, CA-96). */
   #keepIndex(plan: PolicyPlan, model: string): void {
     if (plan.name !== 'cache_aware') return;
@@ -161,7 +169,7 @@ export class RouterCore implements PoolHost {
     const worker = lease.state;
     // Bound to the instance it counted on: whoever came after under the same id is none of its business (LB-21).
     if (worker.removed) return;
-    const now = this.time.advance();
+    const { now } = this.time;
     if (end !== 'expired') this.recordOutcome(worker, outcome, lease.terms.scope, lease.terms.epoch);
     if (!this.hub.heard('leaseEnded')) return;
     const ageMs = now - lease.terms.begunAt;

@@ -40,15 +40,19 @@ export function replaceWorker(core: RouterCore, spec: WorkerSpec): WorkerState {
   return worker;
 }
 
-/** Takes a worker out. Its running leases stay with the host and touch nothing any more (LB-21). */
-export function removeWorker(core: RouterCore, id: WorkerId): boolean {
+/**
+ * Takes a worker out. Its running leases stay with the host and touch nothing any more (LB-21).
+ *
+ * @param at router time of the removal: when it was due, which may be before now (LB-5)
+ */
+export function removeWorker(core: RouterCore, id: WorkerId, at: number = core.time.now): boolean {
   const worker = core.workers.get(id);
   if (worker === undefined) return false;
-  const { now } = core.time;
   loseReport(core, worker, 'removed');
-  core.pools.remove(worker, now);
+  core.pools.remove(worker, at);
   core.kvEvents.removeWorker(id);
   core.leases.release(worker);
+  core.forgetWarnings(id);
   worker.removed = true;
   worker.removeAt = Infinity;
   core.workers.delete(id);

@@ -23,7 +23,7 @@ export function reconfigure(core: RouterCore, options: RouterOptions): void {
   const plan = planRouter(given as RouterOptions);
   const { now } = core.time;
   core.plan = plan;
-  core.pins.configure(plan.options, now);
+  core.pins.configure(plan.pinLimits, now);
   core.pools.reconfigure(now);
   for (const worker of core.workers.values()) {
     worker.settings = settingsOf(core, worker.spec);
@@ -37,6 +37,7 @@ export function reconfigure(core: RouterCore, options: RouterOptions): void {
 /** Tells about options that cannot have an effect, as far as the options alone show it. */
 export function warnAboutOptions(core: RouterCore): void {
   for (const warning of optionWarnings(core.plan)) core.warn(warning);
+  for (const warning of pinLimitWarnings(core.plan)) core.warn(warning);
 }
 
 function* optionWarnings({ options, policies, legs }: RouterPlan): IterableIterator<Warning> {
@@ -61,6 +62,18 @@ function* optionWarnings({ options, policies, legs }: RouterPlan): IterableItera
       message: `reports age out after ${maxAge} ms, before the next one comes after ${interval} ms`,
       fields: ['loadReportMaxAgeMs', 'loadMonitorIntervalMs'],
     };
+  }
+}
+
+/** All pins are in one map (ST-60a): limits that `manual` states elsewhere, and differently, have no effect. */
+function* pinLimitWarnings({ options, policies, legs, pinLimits }: RouterPlan): IterableIterator<Warning> {
+  const named = (options.policyOptions as RouterOptions['policyOptions'])?.manual ?? {};
+  const running = legs.map((leg) => policies[leg]).filter(({ name }) => name === 'manual');
+  const stated = [named, ...running.map((plan) => plan.options)] as readonly Partial<typeof pinLimits>[];
+  for (const limit of ['maxPins', 'maxIdleMs', 'evictionIntervalMs'] as const) {
+    if (stated.some((own) => own[limit] !== undefined && own[limit] !== pinLimits[limit])) {
+      yield noEffect(`all pins are in one map, whose ${limit} is ${pinLimits[limit]}`, limit);
+    }
   }
 }
 

@@ -13,6 +13,7 @@ import { clockOf, hashOf, randomOf } from './policies/runtime-options.js';
 import type { Clock } from './runtime/clock.js';
 import type { Hash64 } from './runtime/hash.js';
 import type { RandomSource } from './runtime/random.js';
+import type { PinLimits } from './sticky/pins.js';
 
 /** Makes one instance of a policy of your own: it is called once for each (model, leg) pool. */
 export type CustomPolicy = () => Policy;
@@ -67,6 +68,8 @@ export interface RouterPlan {
   readonly policies: Readonly<Record<Leg, PolicyPlan>>;
   /** The plan of a policy that a worker label names (LM-21, LM-22). */
   labelled(name: PolicyName): PolicyPlan;
+  /** Limits of the one pin map of all pools (ST-60a): those of the first leg that runs `manual`, else the router's own. */
+  readonly pinLimits: PinLimits;
   /** Names in `policyOptions`. */
   readonly namedOptions: readonly PolicyName[];
   readonly modelAliases: ReadonlyMap<string, string>;
@@ -128,6 +131,7 @@ export function planRouter(given: RouterOptions | undefined): RouterPlan {
     encode: plan('encodePolicy', options.encodePolicy ?? 'consistent_hashing'),
   };
   checkLegs(options, policies);
+  const pinning = legs.map((leg) => policies[leg]).find(({ name }) => name === 'manual');
   return {
     options,
     legs,
@@ -136,6 +140,7 @@ export function planRouter(given: RouterOptions | undefined): RouterPlan {
       const made = name === single.name ? single : named(name, policyOptions[name], `policyOptions.${name}.`);
       return { name, options: made.options, fromLabel: true };
     },
+    pinLimits: (pinning?.options as PinLimits | undefined) ?? options,
     namedOptions: Object.keys(policyOptions) as PolicyName[],
     modelAliases: checkAliases(options.modelAliases),
   };

@@ -347,7 +347,10 @@ export class Router {
     return this.#core.upkeep.maintain(this.#core.time.advance());
   }
 
-  /** What is probably not meant, oldest first; also told as event `warning` (LB-41). At most the last 256. */
+  /**
+   * What is probably not meant, oldest first; also told as event `warning` (LB-41). At most the last 256, and none about
+   * a worker that was removed (LB-30).
+   */
   get warnings(): readonly Warning[] {
     return [...this.#core.warnings];
   }

@@ -265,4 +265,26 @@ describe('warnings', () => {
     router.reconfigure({ loadReportMaxAgeMs: 1 });
     expect(heard).toEqual(['reportMaxAgeBelowInterval']);
   });
+
+  it('ST-60a, LB-41: all pins are in one map: manual sets its limits, and what says otherwise elsewhere is told', async () => {
+    const time = manualTime();
+    const policy = { name: 'manual', maxIdleMs: 1000, evictionIntervalMs: 100 } as const;
+    const router = await fleet(['a', 'b'], { policy, clock: time.clock });
+    pick(router, { routingKey: 'k' });
+    time.advance(1000);
+    while (router.maintain());
+    expect([router.pinCount, router.warnings]).toEqual([0, []]);
+    router.reconfigure({ policy: 'cache_aware', maxPins: 5, policyOptions: { manual: { maxPins: 9, maxIdleMs: 7 } } });
+    expect(router.warnings.map(({ code, fields }) => `${code} ${fields.join()}`)).toEqual([
+      'optionWithoutEffect maxPins',
+      'optionWithoutEffect maxIdleMs',
+    ]);
+  });
+
+  it('LB-30: a warning about a worker goes with it', async () => {
+    const router = await fleet(['a', 'b']);
+    for (const id of ['a', 'b']) router.reportLoad(id, {});
+    router.removeWorker('a');
+    expect(router.warnings.map(({ worker }) => worker)).toEqual(['b']);
+  });
 });
