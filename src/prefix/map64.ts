@@ -3,8 +3,9 @@
  *
  * Extendible hashing: a directory of pages, picked by the top bits of the mixed key; within a page linear probing by
  * the low bits, at most three quarters full, deletion by shifting back. A full page is replaced by one of twice its
- * size, and from 4096 slots on by two pages, so an insert never moves more than one page and growth has no pause
- * (LB-5). Pages shrink when they empty. O(1) per operation, 12 bytes a slot: 16 to 32 bytes an entry.
+ * size, and from 16 384 slots on by two pages, so an insert never moves more than one page, which takes some 0.2 ms:
+ * growth has no pause (LB-5). Smaller pages would cost more: what the processor must know of each no longer fits its
+ * caches. Pages shrink when they empty. O(1) per operation, 12 bytes a slot: 16 to 32 bytes an entry.
  */
 type Page = Int32Array;
 
@@ -15,7 +16,9 @@ const maskAt = 2;
 const headerLength = 3;
 
 const smallestPage = 8;
-const largestPage = 4096;
+const largestPage = 16_384;
+/** Slots a call of `sweep` goes through. */
+const slotsPerSweep = 128;
 // Keys that agree in many mixed bits must not double the directory again and again: with fewer entries than this for
 // each place of it, the page grows instead.
 const entriesPerPlace = 512;
@@ -103,33 +106,36 @@ export class Map64 {
   }
 
   /**
-   * Visits the entries of one page and drops those for which `keep` returns false. Start with cursor 0 and pass the
-   * result on until it is `Map64.end`; entries added or removed between the calls do not disturb the walk, those that
-   * stay all the while are visited exactly once. `keep` must not change this map.
+   * Visits some entries and drops those for which `keep` returns false. Start with cursor 0 and pass the result on until
+   * it is `Map64.end`. Entries may be added and removed between the calls; those that stay all the while are visited at
+   * least once, unless their page shrinks meanwhile: then a later walk finds them. `keep` must not change this map.
    */
   sweep(cursor: number, keep: (value: number) => boolean): number {
     const page = this.#directory[(cursor >>> 1) >>> (31 - this.#depth)] as Page;
-    const start = freeSlot(page, 0);
-    let dropped = 0;
-    for (let at = headerLength + 2; at < page.length; at += 3) {
-      const stored = page[at] as number;
-      if (stored !== 0 && !keep(stored - 1)) {
-        page[at] = 0;
-        dropped++;
+    const mask = page[maskAt] as number;
+    // A cursor is the first hash of a page, which no split changes, plus a slot. Entries belong to the slot where their
+    // probe run starts, so that moving along the run does not hide them either.
+    const range = hashEnd / 2 ** (page[depthAt] as number);
+    const base = Math.floor(cursor / range) * range;
+    const first = cursor - base;
+    const end = Math.min(first + slotsPerSweep, mask + 1);
+    for (let slot = first; ; ) {
+      const at = headerLength + (slot & mask) * 3;
+      const stored = page[at + 2] as number;
+      if (stored === 0 && slot >= end) break;
+      const home = mixLanes(page[at] as number, page[at + 1] as number) & mask;
+      if (stored === 0 || home < first || home >= end || keep(stored - 1)) slot++;
+      else {
+        closeGap(page, slot & mask);
+        page[countAt] = (page[countAt] as number) - 1;
+        this.#size--;
       }
     }
-    if (dropped > 0) {
-      const count = (page[countAt] as number) - dropped;
-      page[countAt] = count;
-      this.#size -= dropped;
-      let slots = (page[maskAt] as number) + 1;
-      while (slots > smallestPage && count * 4 < slots) slots /= 2;
-      if (slots > (page[maskAt] as number)) repack(page, start);
-      else this.#replace(page, cursor, copyOf(page, slots));
-    }
-    // A page covers one aligned range of hashes, whatever the directory looks like: the walk goes by hash.
-    const range = hashEnd / 2 ** (page[depthAt] as number);
-    return (Math.floor(cursor / range) + 1) * range;
+    if (end <= mask) return base + end;
+    let slots = mask + 1;
+    while (slots > smallestPage && (page[countAt] as number) * 4 < slots) slots /= 2;
+    if (slots <= mask) this.#replace(page, cursor, copyOf(page, slots));
+    return base + range;
   }
 
   /** The cursor of a finished walk. */
@@ -255,7 +261,7 @@ function closeGap(page: Page, slot: number): void {
     if (page[at + 2] === 0) break;
     const home = mixLanes(page[at] as number, page[at + 1] as number) & mask;
     if (((next - home) & mask) >= ((next - gap) & mask)) {
-      page.copyWithin(headerLength + gap * 3, at, at + 3);
+      moveTo(page, gap, page, at);
       gap = next;
     }
   }

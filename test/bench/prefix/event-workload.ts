@@ -16,7 +16,9 @@ export interface StoredBlocks {
 }
 
 export interface EventWorkload {
-  readonly events: readonly StoredBlocks[];
+  readonly eventCount: number;
+  /** Makes an event, as a decoder would: a million bigints in the heap would make every collection slow. */
+  event(index: number): StoredBlocks;
   readonly blocks: number;
   readonly queries: readonly Uint32Array[];
   readonly queryBlocks: number;
@@ -30,19 +32,25 @@ export function readEventWorkload(file: string): EventWorkload {
   const bytes = fs.readFileSync(file);
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 2);
   let at = 3;
-  const events = Array.from({ length: words[1] as number }, () => {
-    const worker = words[at] as number;
-    const parent = words[at + 1] as number;
-    const count = words[at + 2] as number;
-    at += 3;
+  const starts = Array.from({ length: words[1] as number }, () => {
+    const start = at;
+    at += 3 + 2 * (words[at + 2] as number);
+    return start;
+  });
+  const event = (index: number): StoredBlocks => {
+    let from = starts[index] as number;
+    const worker = words[from] as number;
+    const parent = words[from + 1] as number;
+    const count = words[from + 2] as number;
+    from += 3;
     const tokens = new Uint32Array(count * blockSize);
     const hashes: bigint[] = [];
-    for (let i = 0; i < count; i++, at += 2) {
-      writeTokens(words[at] as number, tokens, i * blockSize);
-      hashes.push(nameOf(words[at + 1] as number));
+    for (let i = 0; i < count; i++, from += 2) {
+      writeTokens(words[from] as number, tokens, i * blockSize);
+      hashes.push(nameOf(words[from + 1] as number));
     }
     return { worker, hashes, parent: parent === noParent ? undefined : nameOf(parent), tokens };
-  });
+  };
   const queries = Array.from({ length: words[2] as number }, () => {
     const count = words[at++] as number;
     const tokens = new Uint32Array(count * blockSize);
@@ -50,8 +58,9 @@ export function readEventWorkload(file: string): EventWorkload {
     return tokens;
   });
   return {
-    events,
-    blocks: events.reduce((sum, { hashes }) => sum + hashes.length, 0),
+    eventCount: starts.length,
+    event,
+    blocks: starts.reduce((sum, start) => sum + (words[start + 2] as number), 0),
     queries,
     queryBlocks: queries.reduce((sum, { length }) => sum + length / blockSize, 0),
     words,
