@@ -45,7 +45,7 @@ export function checkCandidates(candidates: CandidateFilter | undefined): Readon
 }
 
 /** The leg of a request that names none is `single`; a router with legs needs to be told. @throws TypeError on `leg` */
-export function legOf(core: RouterCore, view: RequestView): Leg {
+function legOf(core: RouterCore, view: RequestView): Leg {
   const leg = view.leg ?? (core.plan.options.mode === 'regular' ? 'single' : undefined);
   if (leg !== undefined && core.plan.legs.includes(leg)) return leg;
   throw refuse('leg', `one of ${core.plan.legs.join(', ')} (mode ${core.plan.options.mode})`, leg);
@@ -123,7 +123,7 @@ function* overloadedFlags(members: Iterable<WorkerState>, now: number): Iterable
 }
 
 /** Registered workers of the scope that the caller did not narrow away. */
-export function membersOf(attempt: Attempt): WorkerState[] {
+function membersOf(attempt: Attempt): WorkerState[] {
   return narrowedMembers(attempt.scope.list, attempt.narrowed);
 }
 

@@ -69,7 +69,7 @@ export function dropAgedReports(core: RouterCore, now: number): void {
 }
 
 /** The age at which reports stop counting (CF-106). */
-export function reportMaxAgeMs(core: RouterCore): number {
+function reportMaxAgeMs(core: RouterCore): number {
   const { loadReportMaxAgeMs, loadMonitorIntervalMs } = core.plan.options;
   return loadReportMaxAgeMs ?? 3 * loadMonitorIntervalMs;
 }

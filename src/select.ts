@@ -129,7 +129,7 @@ export function beginLease(
 }
 
 /** The key under which a request counts on its worker: the effective one of WK-40, composed like its pin. */
-export function pinKeyOf(core: RouterCore, pool: Pool, view: RequestView): string | undefined {
+function pinKeyOf(core: RouterCore, pool: Pool, view: RequestView): string | undefined {
   const { routingKeyOverride, routingKeyHeaders } = core.plan.options;
   const routing =
     pool.policy.name === 'manual'

@@ -67,7 +67,7 @@ function checkedNumber(spec: NumberSpec, field: string, value: unknown): number 
 }
 
 /** The accepted range in words, for messages and for the documentation. */
-export function rangeText(spec: NumberSpec): string {
+function rangeText(spec: NumberSpec): string {
   const { min, max, above } = spec;
   const noun = spec.kind === 'integer' ? 'an integer' : 'a finite number';
   const unit = spec.unit === undefined ? '' : ` (${spec.unit})`;

@@ -17,7 +17,7 @@ import type { RestoreResult } from './prefix-tree.js';
 import type { TokenIds } from './routing-tokens.js';
 
 /** Heads remembered at most, unless told otherwise; the stalest is forgotten first (LB-31). */
-export const defaultMaxHeads = 1_000_000;
+const defaultMaxHeads = 1_000_000;
 
 /** What a hash index remembers, and for how long. */
 export interface HashIndexOptions {

@@ -23,8 +23,3 @@ export function loadHash(): Promise<Hash64> {
   );
   return shared;
 }
-
-/** A 64-bit hash as 16 lower-case hex digits; leading zeros are kept (B65). */
-export function toHex64(hash: bigint): string {
-  return BigInt.asUintN(64, hash).toString(16).padStart(16, '0');
-}

@@ -45,7 +45,7 @@ const sharedByPolicy: Readonly<Record<string, readonly string[]>> = {
 const legPolicies = ['prefillPolicy', 'decodePolicy', 'encodePolicy'];
 
 /** The options of one policy in its own words, as far as the row gives them. */
-export function policyOptions(config: Values, policy: string): Record<string, unknown> {
+function policyOptions(config: Values, policy: string): Record<string, unknown> {
   const own: Record<string, unknown> = {};
   const take = (names: readonly string[]): void => {
     for (const name of names) if (config[name] !== undefined) own[rename(name)] = inMs(name, config[name]);

@@ -209,7 +209,7 @@ function checkExpect(value: unknown): void {
 }
 
 /** An object with no other fields than these. */
-export function known(value: unknown, what: string, fields: readonly string[]): Values {
+function known(value: unknown, what: string, fields: readonly string[]): Values {
   const checked = object(value, what);
   for (const name of Object.keys(checked)) {
     if (!fields.includes(name)) throw new UnmappableRow(`${what} has the unknown field ${name}`);
