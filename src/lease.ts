@@ -68,7 +68,7 @@ export class Lease {
    * A lease that has ended already ignores the call.
    */
   end(outcome?: LeaseOutcome): void {
-    this.finish('ended', outcome);
+    this.#endNow('ended', outcome);
   }
 
   /**
@@ -83,9 +83,9 @@ export class Lease {
    */
   follow<B>(body: B, outcome: LeaseOutcome = { status: 200 }): B {
     const followed = followBody(body, {
-      ended: () => this.finish('body', outcome),
-      failed: () => this.finish('body', { error: 'body' }),
-      abandoned: () => this.finish('aborted', { aborted: true }),
+      ended: () => this.#endNow('body', outcome),
+      failed: () => this.#endNow('body', { error: 'body' }),
+      abandoned: () => this.#endNow('aborted', { aborted: true }),
     });
     if (this.#open) this.#cancelBody = followed.cancel;
     return followed.body;
@@ -93,20 +93,27 @@ export class Lease {
 
   /** Ends the lease without an outcome: for `using lease = selection.begin()`. */
   [Symbol.dispose](): void {
-    this.finish('disposed', undefined);
+    this.#endNow('disposed', undefined);
   }
 
   /** @internal Begins to listen to the signal; one that is aborted already ends the lease now (B32). */
   watchSignal(): void {
     const signal = this.terms.signal;
     if (signal === undefined) return;
-    const onAbort = (): void => this.finish('aborted', { aborted: true });
+    const onAbort = (): void => this.#endNow('aborted', { aborted: true });
     if (signal.aborted) {
       onAbort();
     } else {
       this.#onAbort = onAbort;
       signal.addEventListener('abort', onAbort);
     }
+  }
+
+  /** What is due comes first, as in every call: this lease may be past its age already (LB-5, LB-23). */
+  #endNow(end: LeaseEnd, outcome: LeaseOutcome | undefined): void {
+    if (!this.#open) return;
+    this.#book.settle();
+    this.finish(end, outcome);
   }
 
   /** @internal The one way a lease ends. */
@@ -123,13 +130,16 @@ export class Lease {
 
 /** The open leases of one router. */
 export class LeaseBook {
+  /** @internal Does what time has made due. */
+  readonly settle: () => void;
   readonly #ended: LeaseEnded;
   #oldest: Lease | undefined = undefined;
   #newest: Lease | undefined = undefined;
   #size = 0;
 
-  constructor(ended: LeaseEnded) {
+  constructor(ended: LeaseEnded, settle: () => void) {
     this.#ended = ended;
+    this.settle = settle;
   }
 
   /** Number of open leases. */

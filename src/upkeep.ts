@@ -51,11 +51,11 @@ export class Upkeep {
   #settleWorkers(now: number): void {
     const core = this.#core;
     this.#workersAt = Infinity;
+    const settled = [...core.workers.values()].filter(({ removeAt }) => removeAt <= now);
+    settled.sort((a, b) => a.removeAt - b.removeAt);
+    // A listener may have removed one of them, or taken it back.
+    for (const worker of settled) if (worker.removeAt <= now) removeWorker(core, worker.id, worker.removeAt);
     for (const worker of [...core.workers.values()]) {
-      if (worker.removeAt <= now) {
-        removeWorker(core, worker.id);
-        continue;
-      }
       core.breakerMoved(worker, worker.breaker.takeTransitions(now));
       this.workerDue(Math.min(worker.removeAt, worker.breaker.halfOpenAt));
     }

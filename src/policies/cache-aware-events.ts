@@ -6,6 +6,7 @@
 import type { KvEventIndex } from '../prefix/kv-event-index.js';
 import type { KvMatch } from '../prefix/kv-overlaps.js';
 import type { TokenIds } from '../prefix/routing-tokens.js';
+import type { WorkerSignals } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
 import type { Affinity, CacheAwareSettings } from './affinity.js';
 import type { PolicyExplanation } from './explanation.js';
@@ -61,7 +62,9 @@ export function describeByEvents(
   rankHolders(match, affinity, candidates, settings, ctx);
   const { count, requestBlocks } = match;
   const matchedUnits = count === 0 ? 0 : match.overlap(count - 1);
-  const holders = Array.from({ length: count }, (_, i) => match.worker(count - 1 - i));
+  const held = Array.from({ length: count }, (_, i) => ({ worker: match.worker(i), overlap: match.overlap(i) }));
+  held.sort((a, b) => b.overlap - a.overlap || (a.worker < b.worker ? -1 : 1));
+  const holders = held.map(({ worker }) => worker);
   const ratio = requestBlocks === 0 ? 0 : matchedUnits / requestBlocks;
   return {
     match: { index: 'kv_events', matchedUnits, requestUnits: requestBlocks, ratio, holders },
@@ -81,12 +84,19 @@ function rankHolders(
   const { ranking } = affinity;
   ranking.clear();
   const onlyBest = decay === 0 && selectionTemperature === 0;
+  let lastPosition = Infinity;
+  let isArranged = true;
   for (let i = match.count - 1; i >= 0; i--) {
     // A prompt that all share may be held by the whole fleet: without decay and temperature only the best matter.
     if (onlyBest && ranking.workers.length > 0 && match.overlap(i) < ranking.scoreAt(0)) break;
-    const worker = candidates.get(match.worker(i));
-    if (worker !== undefined) ranking.add(worker, match.overlap(i));
+    const position = candidates.indexOf(match.worker(i));
+    if (position < 0) continue;
+    ranking.add(candidates.workers[position] as WorkerSignals, match.overlap(i));
+    isArranged &&= position < lastPosition;
+    lastPosition = position;
   }
+  // Matches list equal holders as the index numbers them, which depends on when removed ones were cleaned up (LB-5).
+  if (!isArranged) ranking.arrange((worker) => candidates.indexOf(worker.id));
   const { blockSize, requestBlocks } = match;
   ranking.discount({ decay, blockSize, requestBlocks: Math.max(1, requestBlocks) }, ctx.now);
 }

@@ -35,6 +35,14 @@ export class OverlapRanking {
     this.#scores.push(overlap);
   }
 
+  /** Puts the holders in descending order of their positions in the fleet. O(n log n); for lists in no order of their own. */
+  arrange(positionOf: (worker: WorkerSignals) => number): void {
+    const entries = this.workers.map((worker, i) => ({ worker, score: this.scoreAt(i), position: positionOf(worker) }));
+    entries.sort((a, b) => b.position - a.position);
+    this.clear();
+    for (const { worker, score } of entries) this.add(worker, score);
+  }
+
   /** The score of the holder at a position. */
   scoreAt(index: number): number {
     return this.#scores[index] as number;
