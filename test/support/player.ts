@@ -1,4 +1,5 @@
 /** Makes the calls of a `Traffic` on a router and keeps the leases they begin. */
+import { setMaxListeners } from 'node:events';
 import type { Lease, LoadReport, ReportEntry, RouteRequest, Router, Selection, SnapshotPiece } from 'kvroute';
 import type { ManualClock } from 'kvroute/testing';
 import type { Call } from './traffic.js';
@@ -30,6 +31,7 @@ export class Player {
     this.router = router;
     this.#clock = clock;
     this.#around = around;
+    setMaxListeners(0, this.sharedSignal);
   }
 
   /** Leases that nobody has ended, those included that their owner forgot. Those of removed workers are among them. */

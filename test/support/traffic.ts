@@ -58,6 +58,10 @@ export interface TrafficPlan {
   /** Share of requests for which the caller narrows the fleet. Default 0.02. */
   readonly narrowed?: number;
   readonly kvEvents?: boolean;
+  /** Router time a step takes at most, milliseconds. Default 12. */
+  readonly stepMs?: number;
+  /** How much more often than by default something happens beside the requests. Default 1. */
+  readonly turmoil?: number;
 }
 
 const letters = 'abcdefghijklmnopqrstuvwxyz      ,.\n0123456789äé你好';
@@ -72,24 +76,29 @@ interface Engine {
   nextBlock: number;
 }
 
+/** What all prompts are cut from, so that they share beginnings. */
+const corpus = makeCorpus(seededRandom('corpus'));
+
+function makeCorpus(random: RandomSource): { readonly text: string; readonly tokens: Uint32Array } {
+  const points = [...letters];
+  const text = Array.from({ length: 60_000 }, () => points[Math.floor(random() * points.length)]).join('');
+  return { text, tokens: Uint32Array.from({ length: 40_000 }, () => Math.floor(random() * 128_000)) };
+}
+
 /** Makes calls for ever. */
 export class Traffic {
   readonly #plan: TrafficPlan;
   readonly #random: RandomSource;
   readonly #engines = new Map<number, Engine>();
   readonly #places: number;
-  /** What prompts are cut from. */
-  readonly #text: string;
-  readonly #tokens: Uint32Array;
   #requests = 0;
+  /** Requests in flight, those not counted that the router refused or gave up. */
+  #open = 0;
 
   constructor(plan: TrafficPlan) {
     this.#plan = plan;
     this.#random = seededRandom(plan.seed);
     this.#places = Math.ceil((plan.workers * 4) / 3);
-    const points = [...letters];
-    this.#text = Array.from({ length: 60_000 }, () => this.#one(points)).join('');
-    this.#tokens = Uint32Array.from({ length: 40_000 }, () => this.#below(128_000));
   }
 
   /** The calls that set the fleet up. */
@@ -99,8 +108,9 @@ export class Traffic {
 
   /** The calls of one request and of what happens beside it; the selection is the last of them. */
   *step(): Generator<Call> {
-    yield { do: 'clock', byMs: this.#below(12) };
-    const chance = this.#random();
+    const { stepMs = 12, turmoil = 1, kvEvents = false } = this.#plan;
+    yield { do: 'clock', byMs: this.#below(stepMs) };
+    const chance = this.#random() / turmoil;
     if (chance < 0.0002) yield { do: 'clock', byMs: -this.#below(3_600_000) };
     else if (chance < 0.00025) yield { do: 'clock', byMs: this.#below(18_000_000) };
     else if (chance < 0.006) yield* this.#churn();
@@ -110,8 +120,9 @@ export class Traffic {
     else if (chance < 0.0146) yield { do: 'rank', request: this.#request() };
     else if (chance < 0.016) yield { do: 'explain', request: this.#request() };
     else if (chance < 0.02) yield { do: 'elsewhere', worker: this.#someWorker(), routingKey: this.#key() };
-    else if (chance < 0.06 && this.#plan.kvEvents === true) yield* this.#kvEvents();
-    for (let ends = this.#below(3); ends > 0; ends--) yield this.#end();
+    else if (chance < 0.06 && kvEvents) yield* this.#kvEvents();
+    // About two requests a worker are in flight.
+    for (let ends = this.#below(this.#open > 2 * this.#plan.workers ? 4 : 2); ends > 0; ends--) yield this.#end();
     yield this.#select();
   }
 
@@ -121,6 +132,7 @@ export class Traffic {
     // A request in fifty is never sent, one in five is watched by a signal.
     const begin: Begin | undefined =
       chance < 0.02 ? undefined : chance < 0.12 ? { signal: 'own' } : chance < 0.22 ? { signal: 'shared' } : {};
+    if (begin !== undefined) this.#open += 1;
     return {
       do: 'select',
       request: this.#chance(0.01) ? { ...request, exclude: [this.#someWorker(), this.#someWorker()] } : request,
@@ -157,9 +169,9 @@ export class Traffic {
   #promptText(): string {
     if (this.#chance(0.02)) return '';
     const family = Math.floor(this.#random() ** 2 * families) * 1000;
-    const shared = this.#text.slice(family, family + 50 + this.#below(600));
+    const shared = corpus.text.slice(family, family + 50 + this.#below(600));
     const from = this.#below(50_000);
-    return shared + this.#text.slice(from, from + this.#below(300));
+    return shared + corpus.text.slice(from, from + this.#below(300));
   }
 
   #promptTokens(): Uint32Array {
@@ -168,13 +180,14 @@ export class Traffic {
     const shared = 16 + this.#below(500);
     const own = this.#below(160);
     const tokens = new Uint32Array(shared + own);
-    tokens.set(this.#tokens.subarray(family, family + shared));
+    tokens.set(corpus.tokens.subarray(family, family + shared));
     const from = this.#below(30_000);
-    tokens.set(this.#tokens.subarray(from, from + own), shared);
+    tokens.set(corpus.tokens.subarray(from, from + own), shared);
     return tokens;
   }
 
   #end(): Call {
+    this.#open = Math.max(0, this.#open - 1);
     const which = this.#random();
     const chance = this.#random();
     if (chance < 0.08) return { do: 'end', which, how: 'abort' };
@@ -273,7 +286,7 @@ export class Traffic {
     const blocks = 1 + this.#below(32);
     const family = this.#below(families) * 800;
     const hashes = Array.from({ length: blocks }, () => engine.nextBlock++);
-    const tokens = this.#tokens.slice(family, family + blocks * tokensPerBlock);
+    const tokens = corpus.tokens.slice(family, family + blocks * tokensPerBlock);
     events.push({ type: 'stored', hashes, tokens, blockSize: tokensPerBlock });
     if (this.#chance(0.5) && engine.nextBlock > 400) {
       const first = 1 + this.#below(engine.nextBlock - 300);
