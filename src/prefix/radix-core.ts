@@ -106,26 +106,21 @@ export class RadixCore<Label> {
   /** Records `use`, later than all others, for a tenant on a node and on all nodes above it. */
   hold(last: RadixNode<Label>, tenant: number, use: number): void {
     const holdings = this.holdings;
-    let isNewBelow = false;
     for (let node = last; node.parent !== undefined; node = node.parent) {
       if (node.newestTenant === tenant) {
         node.newestUse = use;
         if (node.endsHere && node !== last) holdings.unlinkEnd(node.newestHolding);
+        continue;
+      }
+      const holding = holdings.find(node, tenant);
+      if (holding === 0) {
+        holdings.addNewestHolder(node, holdings.create(node, tenant, use));
+        this.tenants.grow(tenant, node.units);
       } else {
-        const holding = holdings.find(node, tenant);
-        if (holding === 0) {
-          holdings.addNewestHolder(node, holdings.create(node, tenant, use));
-          this.tenants.grow(tenant, node.units);
-          if (isNewBelow) holdings.addChildren(node.newestHolding, 1);
-          isNewBelow = true;
-          continue;
-        }
         if (node !== last) holdings.unlinkEnd(holding);
         holdings.moveToNewestHolder(node, holding);
         node.newestUse = use;
       }
-      if (isNewBelow) holdings.addChildren(node.newestHolding, 1);
-      isNewBelow = false;
     }
     holdings.renewEnd(last.newestHolding);
   }
@@ -133,7 +128,6 @@ export class RadixCore<Label> {
   /** As `hold`, for a use that may be older than what is known: uses only rise (LB-34). */
   holdMerged(last: RadixNode<Label>, tenant: number, use: number): void {
     const holdings = this.holdings;
-    let isNewBelow = false;
     for (let node = last; node.parent !== undefined; node = node.parent) {
       let holding = holdings.find(node, tenant);
       const known = holding === 0 ? 0 : holdings.use(holding);
@@ -145,15 +139,12 @@ export class RadixCore<Label> {
         holdings.unlinkEnd(holding);
         holdings.setUse(holding, use);
         holdings.moveHolderByUse(node, holding, this.#precedes);
+      } else if (known > use) {
+        // So have all nodes above.
+        return;
       }
-      if (isNewBelow) holdings.addChildren(holding, 1);
-      isNewBelow = known === 0;
-      if (node === last) {
-        if (known < use) holdings.linkEndByUse(holding);
-      } else if (known === use) {
-        holdings.unlinkEnd(holding);
-      }
-      if (known > use) return;
+      if (node !== last) holdings.unlinkEnd(holding);
+      else if (known < use) holdings.linkEndByUse(holding);
     }
   }
 
@@ -182,7 +173,6 @@ export class RadixCore<Label> {
       if (this.tenants.workerOf(tenant) === undefined) continue;
       const copy = this.holdings.create(head, tenant, this.holdings.use(holding));
       this.holdings.addHolderAfter(head, copy, newer);
-      this.holdings.addChildren(copy, 1);
       this.tenants.grow(tenant, 0);
       newer = copy;
     }
@@ -200,13 +190,10 @@ export class RadixCore<Label> {
     const tenant = holdings.tenant(end);
     const units = tenants.workerOf(tenant) === undefined ? 0 : node.units;
     const above = node.parent === undefined ? 0 : holdings.find(node.parent, tenant);
-    if (above !== 0) {
-      holdings.addChildren(above, -1);
-      // The insert that ended here left its use on the node above, unless a later one overwrote it: that node is next.
-      if (holdings.use(above) === holdings.use(end) && holdings.children(above) === 0 && !holdings.isEnd(above)) {
-        holdings.linkOldestEnd(above);
-      }
-    }
+    // The insert that ended here left its use on the node above, unless a later one overwrote it: that node is next.
+    // (Merged placements may have given other nodes below it the same use; they come before it.)
+    if (above !== 0 && holdings.use(above) === holdings.use(end) && !holdings.isEnd(above))
+      holdings.linkOldestEnd(above);
     this.#release(end, node);
     return units;
   }

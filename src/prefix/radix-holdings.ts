@@ -1,5 +1,5 @@
 /**
- * Who holds which node: one holding for each (node, tenant) pair, kept as ten 32-bit words in pages of a typed array,
+ * Who holds which node: one holding for each (node, tenant) pair, kept as eight 32-bit words in pages of typed arrays,
  * so that the garbage collector never walks them. A holding is a number; 0 means none. Each is in up to three lists:
  *
  * - its node's holders, latest use first, ties by tenant order (CA-32);
@@ -8,6 +8,7 @@
  *   Everything a tenant holds lies on the path of one of its ends with the same or a later use, so the oldest end is
  *   always what LRU eviction takes next, and the ends with their uses describe a tree completely (CA-42, LB-34).
  *
+ * What most inserts read of a holding, that of a node's newest holder, is kept in the node (`newest…`, `endsHere`).
  * All operations are O(1), apart from `linkEndByUse` and `addHolderByUse`, which serve merged placements only.
  */
 import type { RadixNode } from './radix-node.js';
@@ -16,16 +17,15 @@ const pageBits = 10;
 const pageSize = 1 << pageBits;
 const pageMask = pageSize - 1;
 
-// A holding's words. The first two are its use, a double.
-const holdingWords = 10;
-const tenantWord = 2;
-const childrenWord = 3;
-const olderEndWord = 4;
-const newerEndWord = 5;
-const olderHolderWord = 6;
-const newerHolderWord = 7;
-const previousOfTenantWord = 8;
-const nextOfTenantWord = 9;
+// The words of a holding; the last of eight is unused.
+const holdingWords = 8;
+const tenantWord = 0;
+const olderEndWord = 1;
+const newerEndWord = 2;
+const olderHolderWord = 3;
+const newerHolderWord = 4;
+const previousOfTenantWord = 5;
+const nextOfTenantWord = 6;
 
 /** In `newerEndWord` of a holding that is not an end. */
 const notAnEnd = -1;
@@ -35,7 +35,8 @@ const indexedHolders = 6;
 
 class Page<Label> {
   readonly words: Int32Array = new Int32Array(pageSize * holdingWords);
-  readonly uses: Float64Array = new Float64Array(this.words.buffer);
+  /** Uses of holdings that are not their node's newest. */
+  readonly uses: Float64Array = new Float64Array(pageSize);
   readonly nodes: (RadixNode<Label> | undefined)[] = new Array(pageSize).fill(undefined);
 }
 
@@ -61,9 +62,8 @@ export class Holdings<Label> {
     const slot = holding & pageMask;
     const at = slot * holdingWords;
     nodes[slot] = node;
-    uses[at >> 1] = use;
+    uses[slot] = use;
     words[at + tenantWord] = tenant;
-    words[at + childrenWord] = 0;
     words[at + newerEndWord] = notAnEnd;
     const next = this.#firstOfTenant[tenant] ?? 0;
     words[at + previousOfTenantWord] = 0;
@@ -105,15 +105,6 @@ export class Holdings<Label> {
     const node = this.node(holding);
     if (node.newestHolding === holding) node.newestUse = use;
     else this.#storeUse(holding, use);
-  }
-
-  /** How many child nodes the tenant holds below this one. */
-  children(holding: number): number {
-    return this.#get(holding, childrenWord);
-  }
-
-  addChildren(holding: number, count: number): void {
-    this.#set(holding, childrenWord, this.#get(holding, childrenWord) + count);
   }
 
   firstOfTenant(tenant: number): number {
@@ -256,8 +247,12 @@ export class Holdings<Label> {
     this.#linkEnd(holding, newest);
   }
 
+  /** Links an end of the oldest use, after the other ends of that use. */
   linkOldestEnd(holding: number): void {
-    this.#linkEnd(holding, 0);
+    const use = this.use(holding);
+    let older = 0;
+    for (let next = this.oldestEnd(); next !== 0 && this.use(next) === use; next = this.newerEnd(next)) older = next;
+    this.#linkEnd(holding, older);
   }
 
   /** Links an end where its use belongs. Starts from the nearer of both ends of the list and the last merged place. */
@@ -308,11 +303,11 @@ export class Holdings<Label> {
   // A newest holder's use is in its node; the stored one is used while the holding is not the newest.
 
   #storedUse(holding: number): number {
-    return (this.#pages[holding >> pageBits] as Page<Label>).uses[(holding & pageMask) * (holdingWords >> 1)] as number;
+    return (this.#pages[holding >> pageBits] as Page<Label>).uses[holding & pageMask] as number;
   }
 
   #storeUse(holding: number, use: number): void {
-    (this.#pages[holding >> pageBits] as Page<Label>).uses[(holding & pageMask) * (holdingWords >> 1)] = use;
+    (this.#pages[holding >> pageBits] as Page<Label>).uses[holding & pageMask] = use;
   }
 
   #get(holding: number, word: number): number {
