@@ -75,7 +75,7 @@ export interface RouterEvents {
     readonly outcome: LeaseOutcome | undefined;
     readonly ageMs: number;
   };
-  /** An open lease reached `maxLeaseAgeMs` and was released (LB-23); `leaseEnded` follows. */
+  /** An open lease reached `maxLeaseAgeMs` and was released (LB-23), after its `leaseEnded`. */
   leaseExpired: { readonly worker: Worker; readonly ageMs: number };
   workerAdded: { readonly worker: Worker };
   /** The worker under this id was registered anew and kept its counts (WK-3). */
@@ -121,7 +121,7 @@ export class EventHub {
   readonly #emitter = new EventEmitter<RouterEventName>();
   // The wrapper each listener was registered with, so that `off` finds it again.
   readonly #wrappers = new Map<RouterEventName, Map<unknown, (payload: unknown) => void>>();
-  #isHeld = false;
+  #holds = 0;
   #held: [RouterEventName, unknown][] = [];
 
   /** Whether anybody listens: ask before building a payload. */
@@ -130,22 +130,32 @@ export class EventHub {
   }
 
   emit<E extends RouterEventName>(event: E, payload: RouterEvents[E]): void {
-    if (this.#isHeld) this.#held.push([event, payload]);
+    if (this.#holds > 0) this.#held.push([event, payload]);
     else this.#emitter.emit(event, payload);
   }
 
-  /** From now on events wait for `release`: a commit tells what it caused when all of it is done (LB-50). */
+  /** From now on events wait for `release`: a commit tells what it caused when all of it is done (LB-50). Holds nest. */
   hold(): void {
-    this.#isHeld = true;
+    this.#holds += 1;
   }
 
   /** Tells what waited, in order. A listener may call the router again: its events come at once, these go on after. */
   release(): void {
-    this.#isHeld = false;
-    if (this.#held.length === 0) return;
+    this.#holds -= 1;
+    if (this.#holds > 0 || this.#held.length === 0) return;
     const held = this.#held;
     this.#held = [];
     for (const [event, payload] of held) this.#emitter.emit(event, payload);
+  }
+
+  /** Makes a change of several steps and tells of it when it is whole: no listener sees, or acts upon, half of it. */
+  afterwards<T>(change: () => T): T {
+    this.hold();
+    try {
+      return change();
+    } finally {
+      this.release();
+    }
   }
 
   /** Subscribes and returns the function that unsubscribes. The same listener counts once an event. */
@@ -168,6 +178,8 @@ export class EventHub {
     if (typeof listener !== 'function') throw new TypeError('listener: expected a function');
     this.off(event, listener);
     const wrapper = (payload: unknown): void => {
+      // Unsubscribed by a listener that was called before it: the emitter still has it on its round.
+      if (this.#wrappers.get(event)?.get(listener) !== wrapper) return;
       // Before the call: a once-listener that emits the event again must not run twice (B92).
       if (once) this.off(event, listener);
       try {

@@ -36,7 +36,7 @@ export function replaceWorker(core: RouterCore, spec: WorkerSpec): WorkerState {
   const checked = checkWorkerSpec(spec);
   const worker = core.workers.get(checked.id);
   if (worker === undefined) return register(core, checked);
-  replace(core, worker, checked, spec.status);
+  replace(core, worker, checked, spec.status === undefined ? undefined : checked.status);
   return worker;
 }
 
@@ -48,15 +48,17 @@ export function replaceWorker(core: RouterCore, spec: WorkerSpec): WorkerState {
 export function removeWorker(core: RouterCore, id: WorkerId, at: number = core.time.now): boolean {
   const worker = core.workers.get(id);
   if (worker === undefined) return false;
-  loseReport(core, worker, 'removed');
-  core.pools.remove(worker, at);
-  core.kvEvents.removeWorker(id);
-  core.leases.release(worker);
-  core.forgetWarnings(id);
-  worker.removed = true;
-  worker.removeAt = Infinity;
-  core.workers.delete(id);
-  if (core.hub.heard('workerRemoved')) core.hub.emit('workerRemoved', { worker });
+  core.hub.afterwards(() => {
+    loseReport(core, worker, 'removed');
+    core.pools.remove(worker, at);
+    core.kvEvents.removeWorker(id);
+    core.leases.release(worker);
+    core.forgetWarnings(id);
+    worker.removed = true;
+    worker.removeAt = Infinity;
+    core.workers.delete(id);
+    if (core.hub.heard('workerRemoved')) core.hub.emit('workerRemoved', { worker });
+  });
   return true;
 }
 
@@ -69,6 +71,10 @@ export function reconcile(core: RouterCore, specs: readonly WorkerSpec[]): Recon
     if (wanted.has(checked.id)) throw new RoutingConfigError('worker.id', checked.id, 'appears twice in the list');
     wanted.set(checked.id, checked);
   }
+  return core.hub.afterwards(() => reconcileTo(core, wanted));
+}
+
+function reconcileTo(core: RouterCore, wanted: ReadonlyMap<WorkerId, CheckedWorkerSpec>): ReconcileResult {
   const removed = [...core.workers.keys()].filter((id) => !wanted.has(id));
   for (const id of removed) removeWorker(core, id);
   const added: WorkerId[] = [];
@@ -117,7 +123,7 @@ export function loseReport(core: RouterCore, worker: WorkerState, reason: Report
 }
 
 /** What the router's options and the worker's own blocks make together (OV-4, CB-40). */
-export function settingsOf(core: RouterCore, spec: CheckedWorkerSpec): WorkerSettings {
+function settingsOf(core: RouterCore, spec: CheckedWorkerSpec): WorkerSettings {
   const { options } = core.plan;
   return {
     breaker: resolveBreakerConfig(options, spec.resilience),
@@ -128,13 +134,26 @@ export function settingsOf(core: RouterCore, spec: CheckedWorkerSpec): WorkerSet
   };
 }
 
+/** Gives a worker the settings that its spec and the router's options now make; its state stays (CB-41). */
+export function applySettings(core: RouterCore, worker: WorkerState): void {
+  const settings = settingsOf(core, worker.spec);
+  worker.settings = settings;
+  worker.health.configure(settings.health);
+  core.breakerMoved(worker, worker.breaker.configure(settings.breaker, core.time.now));
+  // An open breaker may turn half-open at another moment now.
+  core.upkeep.workerDue(worker.breaker.halfOpenAt);
+  core.availabilityChanged(worker);
+}
+
 function register(core: RouterCore, spec: CheckedWorkerSpec): WorkerState {
   const worker = new WorkerState(spec, settingsOf(core, spec), core.time);
-  core.workers.set(worker.id, worker);
-  core.pools.add(worker, core.time.now);
-  core.kvEvents.addWorker(worker.id, spec.models, spec.kvBlockSize);
-  if (core.hub.heard('workerAdded')) core.hub.emit('workerAdded', { worker });
-  if (spec.status === 'draining') startDraining(core, worker);
+  core.hub.afterwards(() => {
+    core.workers.set(worker.id, worker);
+    core.pools.add(worker, core.time.now);
+    core.kvEvents.addWorker(worker.id, spec.models, spec.kvBlockSize);
+    if (core.hub.heard('workerAdded')) core.hub.emit('workerAdded', { worker });
+    if (spec.status === 'draining') startDraining(core, worker);
+  });
   return worker;
 }
 
@@ -144,30 +163,34 @@ function replace(
   spec: CheckedWorkerSpec,
   status: WorkerStatus | undefined,
 ): void {
-  const { now } = core.time;
-  loseReport(core, worker, 'replaced');
-  const isMoved = worker.spec.kind !== spec.kind || worker.spec.models.join('\n') !== spec.models.join('\n');
-  // The worker keeps its place in pools it stays in (WK-23); a replacement is no removal (LM-25).
-  if (isMoved) core.pools.move(worker, spec, now);
-  else worker.spec = spec;
-  core.pools.pairingChanged();
-  worker.settings = settingsOf(core, spec);
-  worker.revision += 1;
-  core.breakerMoved(worker, worker.breaker.configure(worker.settings.breaker, now));
-  core.kvEvents.addWorker(worker.id, spec.models, spec.kvBlockSize);
-  core.availabilityChanged(worker);
-  if (core.hub.heard('workerReplaced')) core.hub.emit('workerReplaced', { worker, revision: worker.revision });
-  if (status !== undefined) setStatus(core, worker.id, status);
+  core.hub.afterwards(() => {
+    loseReport(core, worker, 'replaced');
+    const isMoved = worker.spec.kind !== spec.kind || !sameModels(worker.spec.models, spec.models);
+    // The worker keeps its place in pools it stays in (WK-23); a replacement is no removal (LM-25).
+    if (isMoved) core.pools.move(worker, spec, core.time.now);
+    else worker.spec = spec;
+    core.pools.pairingChanged();
+    worker.revision += 1;
+    applySettings(core, worker);
+    core.kvEvents.addWorker(worker.id, spec.models, spec.kvBlockSize);
+    if (core.hub.heard('workerReplaced')) core.hub.emit('workerReplaced', { worker, revision: worker.revision });
+    if (status !== undefined) setStatus(core, worker.id, status);
+  });
+}
+
+function sameModels(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((model, i) => model === b[i]);
 }
 
 function statusChanged(core: RouterCore, worker: WorkerState, from: WorkerStatus): void {
   const { status } = worker;
-  worker.removeAt = Infinity;
-  core.availabilityChanged(worker);
-  if (from === 'ready') loseReport(core, worker, 'not_ready');
-  if (core.hub.heard('workerStatus')) core.hub.emit('workerStatus', { worker, from, to: status });
-  // A listener may have set another status by now: then that call has seen to it.
-  if (status === 'draining' && worker.status === 'draining') startDraining(core, worker);
+  core.hub.afterwards(() => {
+    worker.removeAt = Infinity;
+    core.availabilityChanged(worker);
+    if (from === 'ready') loseReport(core, worker, 'not_ready');
+    if (core.hub.heard('workerStatus')) core.hub.emit('workerStatus', { worker, from, to: status });
+    if (status === 'draining') startDraining(core, worker);
+  });
 }
 
 function startDraining(core: RouterCore, worker: WorkerState): void {

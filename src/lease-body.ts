@@ -49,21 +49,22 @@ export interface FollowedBody<B> {
   readonly body: B;
   /** Stops a wrapped body at its source, without waiting for the next chunk (B33). Never throws. */
   cancel(): void;
+  /** Takes the hooks off a Node stream; the lease calls it when it ends some other way (LB-24). */
+  unhook(): void;
 }
 
-const nothingToCancel = (): void => {};
+const nothing = (): void => {};
 
 /** @throws TypeError for anything that is no stream */
 export function followBody<B>(body: B, end: BodyEnd): FollowedBody<B> {
   if (body === undefined || body === null) {
     end.ended();
-    return { body, cancel: nothingToCancel };
+    return { body, cancel: nothing, unhook: nothing };
   }
   const stream = body as Partial<WebStreamLike & NodeStreamLike & AsyncIterable<unknown>>;
   if (typeof stream.getReader === 'function') return followWebStream(body as B & WebStreamLike, end);
   if (typeof stream.on === 'function' && typeof stream.off === 'function') {
-    followNodeStream(body as B & NodeStreamLike, end);
-    return { body, cancel: nothingToCancel };
+    return { body, cancel: nothing, unhook: followNodeStream(body as B & NodeStreamLike, end) };
   }
   if (typeof stream[Symbol.asyncIterator] === 'function') {
     return followIterable(body as B & AsyncIterable<unknown>, end);
@@ -103,10 +104,11 @@ function followWebStream<B>(body: B & WebStreamLike, end: BodyEnd): FollowedBody
     },
   }) as B;
   // A source that fails to cancel has no one left to tell.
-  return { body: wrapped, cancel: () => void reader.cancel().catch(nothingToCancel) };
+  return { body: wrapped, cancel: () => void reader.cancel().catch(nothing), unhook: nothing };
 }
 
-function followNodeStream(stream: NodeStreamLike, end: BodyEnd): void {
+/** @returns takes the hooks off */
+function followNodeStream(stream: NodeStreamLike, end: BodyEnd): () => void {
   const isOver = (): boolean => stream.readableEnded === true || stream.writableFinished === true;
   const reportClosed = (): void => {
     if (isOver()) end.ended();
@@ -116,10 +118,13 @@ function followNodeStream(stream: NodeStreamLike, end: BodyEnd): void {
   // Streams may be over before anybody could listen (B32).
   if (isOver() || stream.destroyed === true) {
     reportClosed();
-    return;
+    return nothing;
   }
-  const settle = (report: () => void): void => {
+  const unhook = (): void => {
     for (const [event, listener] of listeners) stream.off(event, listener);
+  };
+  const settle = (report: () => void): void => {
+    unhook();
     report();
   };
   const listeners: readonly (readonly [string, () => void])[] = [
@@ -130,6 +135,7 @@ function followNodeStream(stream: NodeStreamLike, end: BodyEnd): void {
     ['close', () => settle(reportClosed)],
   ];
   for (const [event, listener] of listeners) stream.on(event, listener);
+  return unhook;
 }
 
 function followIterable<B>(body: B & AsyncIterable<unknown>, end: BodyEnd): FollowedBody<B> {
@@ -156,5 +162,5 @@ function followIterable<B>(body: B & AsyncIterable<unknown>, end: BodyEnd): Foll
       };
     },
   };
-  return { body: wrapped as B, cancel: () => void running?.return?.().catch(nothingToCancel) };
+  return { body: wrapped as B, cancel: () => void running?.return?.().catch(nothing), unhook: nothing };
 }

@@ -37,6 +37,7 @@ export type LegsSelection = SelectedLegs | NotSelected;
 /** @throws TypeError in `regular` mode, and for request data of the wrong type */
 export function selectLegs(core: RouterCore, request: RouteRequest, options: LegOptions): LegsSelection {
   if (core.plan.options.mode === 'regular') throw refuse('mode', "a router with mode 'pd' or 'epd'", 'regular');
+  if (typeof request !== 'object' || request === null) throw refuse('request', 'an object', request);
   const media = checkMedia(core, options.media);
   const views = { prefill: legView(request, 'prefill'), decode: legView(request, 'decode') };
   const now = core.advance();
@@ -53,16 +54,24 @@ export function selectLegs(core: RouterCore, request: RouteRequest, options: Leg
   const decode = draw(views.decode, { scope: partners });
   if (decode.decision.worker === undefined) return finish(core, decode) as NotSelected;
 
-  const encode: Attempt[] = [];
-  for (const item of media) {
+  const drawEncode = (item: string): Attempt => {
     const view = legView({ ...request, routingKey: item }, 'encode');
     const scope = scopeOf(core, view);
-    const attempt = draw(view, { scope, narrowed: sameRuntime(scope, chosen) });
-    if (attempt.decision.worker === undefined) return finish(core, attempt) as NotSelected;
-    encode.push(attempt);
-  }
+    return draw(view, { scope, narrowed: sameRuntime(scope, chosen) });
+  };
+  const [firstItem, ...otherItems] = media;
+  const first = firstItem === undefined ? [] : [drawEncode(firstItem)];
+  for (const attempt of first) if (attempt.decision.worker === undefined) return finish(core, attempt) as NotSelected;
+
   const selected = (attempt: Attempt): Selected => finish(core, attempt) as Selected;
-  return { ok: true, prefill: selected(prefill), decode: selected(decode), encode: encode.map(selected) };
+  return core.hub.afterwards(() => ({
+    ok: true,
+    prefill: selected(prefill),
+    decode: selected(decode),
+    // Where one item found a worker every item does. Each is decided when those before it are recorded, so that a
+    // rotation moves on from item to item.
+    encode: [...first.map(selected), ...otherItems.map((item) => selected(drawEncode(item)))],
+  }));
 }
 
 function legView(request: RouteRequest, leg: Leg): RequestView {

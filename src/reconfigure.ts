@@ -2,7 +2,7 @@
 import type { RouterCore } from './core.js';
 import { RoutingConfigError } from './errors.js';
 import type { Warning } from './events.js';
-import { settingsOf } from './fleet.js';
+import { applySettings } from './fleet.js';
 import { cacheAwareTable } from './options/table.js';
 import type { Pool } from './pool.js';
 import { planRouter, type RouterOptions, type RouterPlan } from './router-options.js';
@@ -12,6 +12,9 @@ const fixed = ['mode', 'clock', 'random', 'seed', 'hash'] as const;
 
 /** @throws RoutingConfigError; nothing changed then */
 export function reconfigure(core: RouterCore, options: RouterOptions): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new RoutingConfigError('options', options, 'must be an object');
+  }
   const given = { ...options } as Record<string, unknown>;
   for (const name of fixed) {
     const running = core.plan.options[name];
@@ -22,16 +25,13 @@ export function reconfigure(core: RouterCore, options: RouterOptions): void {
   }
   const plan = planRouter(given as RouterOptions);
   const { now } = core.time;
-  core.plan = plan;
-  core.pins.configure(plan.pinLimits, now);
-  core.pools.reconfigure(now);
-  for (const worker of core.workers.values()) {
-    worker.settings = settingsOf(core, worker.spec);
-    worker.health.configure(worker.settings.health);
-    core.breakerMoved(worker, worker.breaker.configure(worker.settings.breaker, now));
-    core.availabilityChanged(worker);
-  }
-  warnAboutOptions(core);
+  core.hub.afterwards(() => {
+    core.plan = plan;
+    core.pins.configure(plan.pinLimits, now);
+    core.pools.reconfigure(now);
+    for (const worker of core.workers.values()) applySettings(core, worker);
+    warnAboutOptions(core);
+  });
 }
 
 /** Tells about options that cannot have an effect, as far as the options alone show it. */

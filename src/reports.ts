@@ -28,37 +28,29 @@ export type ReportEntry = readonly [worker: WorkerId, report: LoadReport | null]
 
 /** @throws TypeError when `batch` is no list of pairs; nothing was applied then */
 export function applyReports(core: RouterCore, batch: Iterable<ReportEntry>): ReportTick {
-  const entries = checkBatch(batch);
-  const applied: [WorkerState, OverloadVerdict | undefined][] = [];
-  const lost: [WorkerState, 'failed_poll' | 'invalid'][] = [];
-  let ignored = 0;
-  for (const [id, report] of entries) {
-    const worker = core.workers.get(id);
-    if (worker === undefined || worker.status !== 'ready') {
-      ignored += 1;
-      continue;
+  // Everything is read before anything is applied, and applied before anybody is told.
+  const read = checkBatch(batch).map(([id, report]) => [id, report === null ? null : summarize(core, report)] as const);
+  const tick = { applied: 0, lost: 0, invalid: 0, ignored: 0 };
+  core.hub.afterwards(() => {
+    for (const [id, summary] of read) {
+      const worker = core.workers.get(id);
+      if (worker === undefined || worker.status !== 'ready') {
+        tick.ignored += 1;
+      } else if (summary === null) {
+        tick.lost += 1;
+        loseReport(core, worker, 'failed_poll');
+      } else if (typeof summary === 'string') {
+        tick.lost += 1;
+        tick.invalid += 1;
+        warnOnce(core, worker, 'invalidReport', 'sent a report that cannot be read');
+        loseReport(core, worker, 'invalid');
+      } else {
+        tick.applied += 1;
+        take(core, worker, summary);
+      }
     }
-    const summary = report === null ? 'failed_poll' : summarize(core, report);
-    if (typeof summary === 'string') {
-      lost.push([worker, summary === 'failed_poll' ? 'failed_poll' : 'invalid']);
-      continue;
-    }
-    const before = worker.vetoAt(core.time.now);
-    take(core, worker, summary);
-    applied.push([worker, before]);
-  }
-  // Everything is committed: now tell. A listener may remove workers; each step looks again.
-  for (const [worker, reason] of lost) {
-    if (reason === 'invalid') warnOnce(core, worker, 'invalidReport', 'sent a report that cannot be read');
-    loseReport(core, worker, reason);
-  }
-  for (const [worker, before] of applied) announce(core, worker, before);
-  return {
-    applied: applied.length,
-    lost: lost.length,
-    invalid: lost.filter(([, why]) => why === 'invalid').length,
-    ignored,
-  };
+  });
+  return tick;
 }
 
 /** Reports that aged out since they were last looked at: forgets them and tells (LR-30). O(workers). */
@@ -93,17 +85,21 @@ function summarize(core: RouterCore, report: LoadReport): ReturnType<typeof summ
 
 /** The report, the verdict on it and the reset of credit: one step (EW-14). */
 function take(core: RouterCore, worker: WorkerState, summary: LoadSummary): void {
-  const hadVerdict = worker.verdict !== undefined;
+  const { now } = core.time;
+  // One that aged out unnoticed is gone, and told so, before the next one counts (LR-30, OV-9).
+  if (!worker.hasFreshLoad(now)) loseReport(core, worker, 'aged_out');
+  const before = worker.verdict;
   worker.load = summary;
   worker.creditTokens = 0;
   worker.creditRequests = 0;
-  worker.verdict = overloadVerdict(summary, worker.settings.overload);
-  if (hadVerdict || worker.verdict !== undefined) core.availabilityChanged(worker);
+  // A sample that is too old on arrival vetoes nobody (LR-31).
+  worker.verdict = worker.hasFreshLoad(now) ? overloadVerdict(summary, worker.settings.overload) : undefined;
+  if (before !== undefined || worker.verdict !== undefined) core.availabilityChanged(worker);
+  announce(core, worker, summary, before);
 }
 
-function announce(core: RouterCore, worker: WorkerState, before: OverloadVerdict | undefined): void {
-  const { load, verdict } = worker;
-  if (load === undefined || worker.removed) return;
+function announce(core: RouterCore, worker: WorkerState, load: LoadSummary, before: OverloadVerdict | undefined): void {
+  const { verdict } = worker;
   if (core.hub.heard('reportApplied')) core.hub.emit('reportApplied', { worker, report: load.report });
   if (verdict?.signal !== before?.signal && core.hub.heard('overloadChanged')) {
     core.hub.emit('overloadChanged', { worker, overload: verdict });

@@ -12,7 +12,7 @@ import type { OptionsOf } from './options/spec.js';
 import { retryTable } from './options/table.js';
 import { resolveOptions } from './options/validate.js';
 import { RequestView, type RouteRequest, refuse } from './request.js';
-import { finish } from './select.js';
+import { checkBeginOptions, finish } from './select.js';
 import type { DecisionRecord, NotSelected } from './selection.js';
 import type { WorkerId } from './workers/candidate.js';
 import { classifyOutcome, RequestScope } from './workers/outcome-class.js';
@@ -51,7 +51,7 @@ export interface RouteOptions<T> {
   readonly outcomeOfError?: ((error: unknown) => LeaseOutcome) | undefined;
 }
 
-/** An answer came, good or bad; or no worker could be selected. */
+/** An answer came, good or bad; or no worker could be selected. `attempts` = how often `attempt` was called. */
 export type RouteResult<T> =
   | { readonly ok: true; readonly value: T; readonly worker: Worker; readonly attempts: number }
   | (NotSelected & { readonly attempts: number });
@@ -74,22 +74,30 @@ export async function route<T>(
   const view = new RequestView(request);
   const narrowed = checkCandidates(options.candidates);
   const scope = new RequestScope();
+  checkBeginOptions(core, { signal: options.signal });
   const failed: WorkerId[] = [];
+  let attempts = 0;
   for (let number = 1; ; number++) {
     if (options.signal?.aborted) throw options.signal.reason;
     const isLast = number >= retry.maxAttempts;
     const selection = selectAvoiding(core, view, narrowed, failed);
     if (!selection.ok) {
-      if (isLast || !selection.retryable) return { ...selection, attempts: number - 1 };
+      if (isLast || !selection.retryable) return { ...selection, attempts };
     } else {
       const { worker, record } = selection;
       const lease = selection.begin({ signal: options.signal, scope });
-      const settled = await settle(attempt, worker, { attempt: number, lease, record }, options);
-      if (!lease.following || settled.error !== undefined) lease.end(settled.outcome);
+      attempts += 1;
+      const settled = await settle(attempt, worker, { attempt: attempts, lease, record }, options).catch((error) => {
+        // Even when the host's reading of an outcome fails, nothing stays counted (LB-15).
+        lease.end();
+        throw error;
+      });
       const isOver = isLast || options.signal?.aborted || !isWorthRetrying(settled.outcome, worker as WorkerState);
+      // A body that is followed ends the lease of an answer that is handed on; nobody reads one that is retried (WK-34).
+      if (!isOver || !lease.following || settled.error !== undefined) lease.end(settled.outcome);
       if (isOver) {
         if (settled.error !== undefined) throw settled.error.thrown;
-        return { ok: true, value: settled.value as T, worker, attempts: number };
+        return { ok: true, value: settled.value as T, worker, attempts };
       }
       failed.push(worker.id);
     }

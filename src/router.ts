@@ -30,7 +30,7 @@ import { type RouteAttempt, type RouteOptions, type RouteResult, route } from '.
 import { planRouter, type RouterOptions } from './router-options.js';
 import { type Hash64, loadHash } from './runtime/hash.js';
 import { forkOf } from './runtime/random.js';
-import { type BeginOptions, beginLease, checkRoutingKey, finish, type Selection } from './select.js';
+import { type BeginOptions, beginLease, checkBeginOptions, checkRoutingKey, finish, type Selection } from './select.js';
 import type { DecisionRecord, Explanation, NotSelected } from './selection.js';
 import {
   applyPlacement,
@@ -125,6 +125,7 @@ export class Router {
    * credited: the lease that comes back has ended (B29).
    */
   acquire(request: RouteRequest, options: BeginOptions = {}): Acquired | NotSelected {
+    checkBeginOptions(this.#core, options);
     if (options.signal?.aborted) return this.#acquireAborted(request, options);
     const selection = this.selectWorker(request);
     if (!selection.ok) return selection;
@@ -333,9 +334,8 @@ export class Router {
    * @throws RoutingConfigError; nothing changed then
    */
   reconfigure(options: RouterOptions): void {
-    const core = this.#core;
-    core.advance();
-    reconfigure(core, options);
+    this.#core.advance();
+    reconfigure(this.#core, options);
   }
 
   /**

@@ -104,26 +104,32 @@ export function tell(core: RouterCore, selection: Selection): void {
   }
 }
 
+/** The scope to begin with. @throws TypeError for a signal or scope of the wrong type */
+export function checkBeginOptions(core: RouterCore, { signal, scope }: BeginOptions): RequestScope | undefined {
+  if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
+    throw refuse('signal', 'an AbortSignal', signal);
+  }
+  return core.scopeOf(scope);
+}
+
 /** Begins a lease on a worker. @throws TypeError for a signal or scope of the wrong type, before anything is counted */
 export function beginLease(
   core: RouterCore,
   worker: WorkerState,
   pinKey: string | undefined,
-  { signal, scope }: BeginOptions,
+  options: BeginOptions,
 ): Lease {
-  if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
-    throw refuse('signal', 'an AbortSignal', signal);
-  }
-  const shared = core.scopeOf(scope);
+  const scope = checkBeginOptions(core, options);
   const { now } = core.time;
   const lease = core.leases.open(worker, {
     pinKey,
-    signal,
-    scope: shared,
+    signal: options.signal,
+    scope,
     begunAt: now,
     epoch: worker.breaker.epoch(now),
   });
-  if (core.hub.heard('leaseBegan')) core.hub.emit('leaseBegan', { worker, inFlight: worker.inFlight });
+  if (!worker.removed && core.hub.heard('leaseBegan'))
+    core.hub.emit('leaseBegan', { worker, inFlight: worker.inFlight });
   lease.watchSignal();
   return lease;
 }

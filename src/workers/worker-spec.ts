@@ -180,9 +180,11 @@ function checkInterval(value: unknown): number | undefined {
 }
 
 function checkResilience(value: WorkerSpec['resilience']): WorkerSpec['resilience'] {
-  // Validated here, kept as given: what is unset comes from the router's own options (CB-40).
-  if (value !== undefined) resolveOptions(workerResilienceTable, value, 'worker.resilience.');
-  return value;
+  if (value === undefined) return undefined;
+  const resolved = resolveOptions(workerResilienceTable, value, 'worker.resilience.');
+  // Only what was given: what is unset comes from the router's own options (CB-40). Copies, as the host keeps its object.
+  const given = Object.entries(resolved).filter(([name]) => value[name as keyof typeof value] !== undefined);
+  return Object.fromEntries(given);
 }
 
 function checkInteger(field: string, value: unknown, min: number, max: number): number | undefined {
