@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Router, RouterEvents } from 'kvroute';
 import type { EngineOptions } from '../../examples/shared/engine-simulator/engine.js';
-import { type EngineServer, startEngine } from '../../examples/shared/engine-simulator/server.js';
+import { type EngineRole, type EngineServer, startEngine } from '../../examples/shared/engine-simulator/server.js';
 import { closeServer, listen } from '../../examples/shared/listen.js';
 
 const undos: (() => unknown)[] = [];
@@ -18,21 +18,27 @@ export async function undoAll(): Promise<void> {
   for (const undo of undos.splice(0).reverse()) await undo();
 }
 
-export async function startEngines(count: number, options: EngineOptions = {}): Promise<EngineServer[]> {
-  const started = await Promise.all(Array.from({ length: count }, () => startEngine({ decodeStepMs: 4, ...options })));
+export async function startEngines(
+  count: number,
+  options: EngineOptions = {},
+  role: EngineRole = 'regular',
+): Promise<EngineServer[]> {
+  const start = () => startEngine({ decodeStepMs: 4, ...options }, role);
+  const started = await Promise.all(Array.from({ length: count }, start));
   for (const engine of started) onTestEnd(() => engine.close());
   return started;
 }
 
-/** A worker whose answers to POST are the test's; it knows no other route. */
-export async function scriptedWorker(handler: RequestListener): Promise<string> {
-  const server = createServer((req, res) => {
-    if (req.method === 'POST') handler(req, res);
-    else res.writeHead(404).end();
-  });
+/** A worker whose answers to POST are the test's; load polls and the like find nothing unless it wants them. */
+export async function scriptedWorker(handler: RequestListener, asked: RequestListener = notFound): Promise<string> {
+  const server = createServer((req, res) => (req.method === 'POST' ? handler : asked)(req, res));
   onTestEnd(() => closeServer(server));
   return listen(server);
 }
+
+export const notFound: RequestListener = (_req, res) => {
+  res.writeHead(404).end();
+};
 
 /** A worker that answers at once and then writes `total` bytes as fast as its client takes them. */
 export async function floodingWorker(total: number): Promise<{ readonly url: string; written(): number }> {
@@ -54,12 +60,11 @@ export async function floodingWorker(total: number): Promise<{ readonly url: str
 }
 
 /** A request over a socket of its own, so that the test can cut it or stop reading at any moment. */
-export function rawPost(url: string, path: string, body: string): Socket {
+export function rawPost(url: string, path: string, body: string, length = Buffer.byteLength(body)): Socket {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   socket.on('error', () => {});
   onTestEnd(() => socket.destroy());
-  const length = Buffer.byteLength(body);
   socket.write(`POST ${path} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: ${length}\r\n\r\n${body}`);
   return socket;
 }

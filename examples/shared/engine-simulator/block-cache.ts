@@ -6,12 +6,27 @@
  * always a leaf, and every operation costs O(1) a block.
  */
 
-class Block {
+/** A block as it is told to others: `id` is its name, never used again. */
+export interface CachedBlock {
+  readonly id: number;
+  /** Its token ids, joined by commas. */
+  readonly key: string;
+}
+
+/** Told what enters and leaves the cache, while it happens. */
+export interface CacheObserver {
+  /** Consecutive blocks, the first of them after `parent`, or at the start of the prompt. */
+  stored(blocks: readonly CachedBlock[], parent: CachedBlock | undefined): void;
+  removed(block: CachedBlock): void;
+}
+
+class Block implements CachedBlock {
   readonly children = new Map<string, Block>();
   pins = 0;
 
   constructor(
     readonly parent: Block | undefined,
+    readonly id: number,
     readonly key: string,
   ) {}
 }
@@ -33,14 +48,17 @@ class Hold implements BlockHold {
 
 export class BlockCache {
   readonly capacityBlocks: number;
-  readonly #root = new Block(undefined, '');
+  readonly #observer: CacheObserver | undefined;
+  readonly #root = new Block(undefined, 0, '');
+  #nextId = 1;
   /** Unpinned blocks, the longest unused first. */
   readonly #idle = new Set<Block>();
   #pinned = 0;
   #reserved = 0;
 
-  constructor(capacityBlocks: number) {
+  constructor(capacityBlocks: number, observer?: CacheObserver) {
     this.capacityBlocks = capacityBlocks;
+    this.#observer = observer;
   }
 
   /** Blocks that running requests use. Idle blocks do not count: they are given up when memory is needed. */
@@ -78,12 +96,15 @@ export class BlockCache {
   commit(hold: BlockHold, keys: readonly string[]): void {
     const { path } = hold as Hold;
     let block = path.at(-1) ?? this.#root;
+    // Below a new block everything is new: the new ones are consecutive.
+    const stored: Block[] = [];
     for (const key of keys.slice(path.length)) {
-      if ((hold as Hold).reserved === 0) return;
+      if ((hold as Hold).reserved === 0) break;
       let child = block.children.get(key);
       if (child === undefined) {
-        child = new Block(block, key);
+        child = new Block(block, this.#nextId++, key);
         block.children.set(key, child);
+        stored.push(child);
       }
       // Another request may have computed the same block meanwhile: then this copy's memory is free again.
       this.#pin(child);
@@ -92,6 +113,8 @@ export class BlockCache {
       path.push(child);
       block = child;
     }
+    const parent = stored[0]?.parent;
+    if (stored.length > 0) this.#observer?.stored(stored, parent === this.#root ? undefined : parent);
   }
 
   /** Gives the request's memory back: what was committed stays as idle blocks, the rest is free. */
@@ -131,6 +154,7 @@ export class BlockCache {
     if (oldest === undefined) return;
     this.#idle.delete(oldest);
     oldest.parent?.children.delete(oldest.key);
+    this.#observer?.removed(oldest);
   }
 }
 

@@ -5,8 +5,10 @@
  * there is a free running slot, room in the chunk, and KV memory for its prompt and answer.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BlockCache, type BlockHold, blockKeys } from './block-cache.js';
+import { BlockCache, type BlockHold, blockKeys, type CacheObserver } from './block-cache.js';
 import { answerToken, hashTokens } from './tokenizer.js';
+
+export const defaultBlockTokens = 16;
 
 export interface EngineOptions {
   /** Model name it serves. Default `demo`. */
@@ -79,6 +81,7 @@ class Task implements Generation {
     readonly prompt: readonly number[],
     readonly maxNewTokens: number,
     readonly sink: GenerationSink,
+    readonly isReceived: boolean,
     blockTokens: number,
     readonly cancel: () => void,
   ) {
@@ -101,18 +104,18 @@ export class Engine {
   #tokensPerSecond = 0;
   readonly #window = { steps: 0, tokens: 0, ms: 0 };
 
-  constructor(options: EngineOptions = {}) {
+  constructor(options: EngineOptions = {}, observer?: CacheObserver) {
     this.options = {
       model: 'demo',
       kvCapacityTokens: 16_384,
-      blockTokens: 16,
+      blockTokens: defaultBlockTokens,
       maxRunningRequests: 16,
       prefillTokensPerSecond: 8_000,
       prefillChunkTokens: 512,
       decodeStepMs: 10,
       ...options,
     };
-    this.#cache = new BlockCache(Math.floor(this.options.kvCapacityTokens / this.options.blockTokens));
+    this.#cache = new BlockCache(Math.floor(this.options.kvCapacityTokens / this.options.blockTokens), observer);
     void this.#run();
   }
 
@@ -121,9 +124,14 @@ export class Engine {
     return this.#blocksFor(promptTokens, maxNewTokens) <= this.#cache.capacityBlocks;
   }
 
-  /** Queues a request that `accepts` has accepted. */
-  submit(prompt: readonly number[], maxNewTokens: number, sink: GenerationSink): Generation {
-    const task: Task = new Task(prompt, maxNewTokens, sink, this.options.blockTokens, () => this.#cancel(task));
+  /**
+   * Queues a request that `accepts` has accepted.
+   *
+   * @param isReceived the prompt's KV came from another engine: only its last token is computed
+   */
+  submit(prompt: readonly number[], maxNewTokens: number, sink: GenerationSink, isReceived = false): Generation {
+    const { blockTokens } = this.options;
+    const task: Task = new Task(prompt, maxNewTokens, sink, isReceived, blockTokens, () => this.#cancel(task));
     this.totals.requests++;
     this.#waiting.push(task);
     this.#wake?.();
@@ -205,7 +213,7 @@ export class Engine {
     if (hold === undefined) return undefined;
     task.hold = hold;
     task.cachedTokens = this.#cachedTokens(task, hold.hitBlocks);
-    task.uncachedLeft = task.prompt.length - task.cachedTokens;
+    task.uncachedLeft = task.isReceived ? 1 : task.prompt.length - task.cachedTokens;
     this.totals.promptTokens += task.prompt.length;
     this.totals.cachedTokens += task.cachedTokens;
     this.#waiting.shift();
