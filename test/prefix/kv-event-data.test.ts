@@ -5,7 +5,7 @@ import { decodeKvEventBatch } from '../../src/engines/kv-events.js';
 import type { KvEvent } from '../../src/prefix/kv-event.js';
 import { Fleet } from './kv-helpers.js';
 
-/** Recorded and invented event batches beside the checkout. Without them nothing is registered and nothing passes. */
+/** Recorded and invented event batches beside the checkout. Without them their cases are not registered. */
 const folder = fileURLToPath(new URL('../../../shared/data/kvevents/', import.meta.url));
 
 function readText(name: string): string | undefined {
@@ -28,6 +28,23 @@ const recordings = ['llmd_kv_event_base.json', 'llmd_kv_event_lora.json'].flatMa
 });
 if (shapesText === undefined) console.log('kv-event-data: kv_event_shapes.json is absent, its cases did not run');
 if (recordings.length < 2) console.log('kv-event-data: recordings of llm-d are absent, their cases did not run');
+
+it('CA-90, B84: the positional and the named form of an event lead to the same index', () => {
+  const positional = ['BlockStored', [2n ** 60n + 1n], null, [1, 2], 2, null, 'GPU', null, null, 0, 'more'];
+  const named = { type: 'BlockStored', block_hashes: [2n ** 60n + 1n], token_ids: [1, 2], block_size: 2 };
+  for (const form of [positional, named]) {
+    const fleet = new Fleet(['w1']);
+    fleet.apply('w1', ...decodeKvEventBatch([0, [form]]).events);
+    expect(fleet.overlaps([1, 2])).toEqual({ w1: 1 });
+    fleet.apply(
+      'w1',
+      ...decodeKvEventBatch([0, [['BlockRemoved', [String(2n ** 60n + 2n), String(2n ** 60n)]]]]).events,
+    );
+    expect(fleet.overlaps([1, 2])).toEqual({ w1: 1 });
+    fleet.apply('w1', ...decodeKvEventBatch([0, [['BlockRemoved', [String(2n ** 60n + 1n)]]]]).events);
+    expect(fleet.overlaps([1, 2])).toEqual({});
+  }
+});
 
 if (shapesText !== undefined) {
   const shapes = JSON.parse(shapesText) as Shapes;
