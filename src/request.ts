@@ -1,6 +1,6 @@
 /**
  * The request as the router sees it. `RouteRequest` is what a host passes; `RequestView` is the checked form policies
- * read, with everything that costs something (the hint, the rid key, the namespace) derived on first use.
+ * read, with everything that costs something derived on first use.
  *
  * Request data is hostile: what a statement allows to be absent is treated as absent when it is malformed, anything
  * else is refused with a `TypeError` that names the field, before any state changes (LB-42).
@@ -8,7 +8,7 @@
 import { refuse } from './errors.js';
 import { firstValue, headerValue, type RequestHeaders } from './headers.js';
 import type { Leg } from './policies/policy.js';
-import { type CacheNamespace, namespaceKey } from './prefix/namespace.js';
+import type { CacheNamespace } from './prefix/namespace.js';
 import { parseRoutingTokens, type TokenIds } from './prefix/routing-tokens.js';
 import type { WorkerId } from './workers/candidate.js';
 
@@ -52,8 +52,6 @@ export class RequestView {
   readonly #namespace: CacheNamespace | undefined;
   #hint: TokenIds | undefined;
   #hintRead = false;
-  #namespaceKey: string | undefined;
-  #namespaceRead = false;
 
   /** @throws TypeError naming the field of the wrong type */
   constructor(request: RouteRequest) {
@@ -85,13 +83,9 @@ export class RequestView {
     return tokens !== undefined && tokens.length > 0 ? tokens : undefined;
   }
 
-  /** The partition's key; undefined when none is set, or when the request is placed on its hint alone (CA-101). */
-  get namespaceKey(): string | undefined {
-    if (!this.#namespaceRead) {
-      this.#namespaceRead = true;
-      this.#namespaceKey = this.#hintedTokens() === undefined ? namespaceKey(this.#namespace) : undefined;
-    }
-    return this.#namespaceKey;
+  /** The cache partition; undefined when none is set, or when the request is placed on its hint alone (CA-101). */
+  get namespace(): CacheNamespace | undefined {
+    return this.#hintedTokens() === undefined ? this.#namespace : undefined;
   }
 
   /** All values of a header, `name` in lower case; undefined when absent. */

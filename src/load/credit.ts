@@ -1,6 +1,6 @@
 /** Credit: work selected for a worker since its last report (EW-12). The pair itself is kept by the worker's owner. */
+import { defaultMeanPrefillTokens } from '../options/table.js';
 import type { TokenIds } from '../prefix/routing-tokens.js';
-import { defaultTuning } from './expected-wait.js';
 
 /**
  * Tokens that selecting a worker for this request credits (EW-13).
@@ -10,7 +10,7 @@ import { defaultTuning } from './expected-wait.js';
  */
 export function creditTokensOf(
   tokens: TokenIds | undefined,
-  meanPrefillTokens: number = defaultTuning.meanPrefillTokens,
+  meanPrefillTokens: number = defaultMeanPrefillTokens,
 ): number {
   return tokens === undefined ? meanPrefillTokens : tokens.length;
 }

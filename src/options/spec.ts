@@ -29,9 +29,16 @@ export interface ChoiceSpec {
   readonly id: string;
 }
 
+/**
+ * Reads a list, or throws `wrong(reason)`. A list brings its reader along, so that a bundle with the options of one
+ * policy carries no reader they do not use (LB-62).
+ */
+export type ListReader<T> = (value: unknown, wrong: (reason: string) => Error) => readonly T[];
+
 /** Positive integers in strictly ascending order. */
 export interface AscendingSpec {
   readonly kind: 'ascending';
+  readonly read: ListReader<number>;
   readonly default: readonly number[];
   readonly unit: 'tokens';
   readonly id: string;
@@ -40,6 +47,7 @@ export interface AscendingSpec {
 /** Legal HTTP header names, lower-cased on resolution; order counts. */
 export interface HeaderNamesSpec {
   readonly kind: 'headerNames';
+  readonly read: ListReader<string>;
   readonly default: readonly string[];
   readonly id: string;
 }
@@ -47,6 +55,7 @@ export interface HeaderNamesSpec {
 /** HTTP status codes, 100–599; an empty list is allowed. */
 export interface StatusCodesSpec {
   readonly kind: 'statusCodes';
+  readonly read: ListReader<number>;
   readonly default?: readonly number[];
   readonly id: string;
 }

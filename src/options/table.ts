@@ -5,6 +5,7 @@
  * One constant a policy, so that a bundle which imports one policy carries that policy's options only (LB-62); tables
  * that are put together from others say that they may be dropped, which bundlers do not assume of a spread.
  */
+import { ascending, headerNames, statusCodes } from './lists.js';
 
 /** Options of `cache_aware`. */
 export const cacheAwareTable = {
@@ -31,7 +32,7 @@ export const cacheAwareTable = {
   /** What prefixes are looked up in: radix trees and KV events, or hashes at fixed boundaries (CA-3). */
   cacheIndex: { kind: 'choice', values: ['tree', 'hash'], default: 'tree', id: 'CF-30' },
   /** Token positions at which the hash index remembers heads; required by `cacheIndex: 'hash'` (CA-70). */
-  cacheBoundaries: { kind: 'ascending', default: [], unit: 'tokens', id: 'CF-31' },
+  cacheBoundaries: { kind: 'ascending', read: ascending as typeof ascending, default: [], unit: 'tokens', id: 'CF-31' },
   /** How long a remembered head stays live after its last use (CA-72). */
   cacheTtlMs: { kind: 'number', default: 180_000, min: 1, unit: 'ms', id: 'CF-32' },
   /** KV-index entries neither stored nor read for this long are pruned; 0 or unset = never (CA-96). */
@@ -40,6 +41,9 @@ export const cacheAwareTable = {
   kvIndexerMaxEntries: { kind: 'integer', min: 0, unit: 'entries', id: 'CF-34' },
 } as const;
 
+/** Tokens of a request whose size is unknown (EW-13). On its own, since every policy credits by it. */
+export const defaultMeanPrefillTokens = 1024;
+
 /** Options of `least_load`. */
 export const leastLoadTable = {
   /** Weight of the KV-pressure term, in seconds; 0 removes it (EW-11). */
@@ -47,7 +51,13 @@ export const leastLoadTable = {
   /** Tokens per second assumed for a worker that reports no throughput (EW-7). */
   defaultThroughput: { kind: 'number', default: 2000, above: 0, unit: 'tokens/s', id: 'CF-41' },
   /** Tokens assumed for a request whose size is unknown (EW-4, EW-13). */
-  meanPrefillTokens: { kind: 'integer', default: 1024, min: 1, unit: 'tokens', id: 'CF-42' },
+  meanPrefillTokens: {
+    kind: 'integer',
+    default: defaultMeanPrefillTokens as 1024,
+    min: 1,
+    unit: 'tokens',
+    id: 'CF-42',
+  },
   /** Waiting requests, credit included, at which a worker is skipped; 0 = no cap (EW-40). */
   maxWaitingRequests: { kind: 'integer', default: 0, min: 0, unit: 'requests', id: 'CF-43' },
 } as const;
@@ -76,7 +86,12 @@ export const bucketTable = {
 /** Where routing keys come from; shared by the policies and the override that read them. */
 const keySourceTable = {
   /** Header names that may carry the routing key, in order of preference (ST-20). */
-  routingKeyHeaders: { kind: 'headerNames', default: ['x-smg-routing-key'], id: 'CF-61' },
+  routingKeyHeaders: {
+    kind: 'headerNames',
+    read: headerNames as typeof headerNames,
+    default: ['x-smg-routing-key'],
+    id: 'CF-61',
+  },
   /** Pin keyed requests on top of any policy, and let the body's rid be a key (ST-1, ST-10). */
   routingKeyOverride: { kind: 'boolean', default: false, id: 'CF-60' },
 } as const;
@@ -104,7 +119,7 @@ const prefixHashOwnTable = {
   /** Requests above the fleet mean below which it never does; 0 = purely relative (PH-8). */
   balanceAbsThreshold: { kind: 'integer', default: 10, min: 0, unit: 'requests', id: 'CF-52' },
   /** Token positions at which heads are hashed, deepest first (PH-3). */
-  cacheBoundaries: { kind: 'ascending', default: [], unit: 'tokens', id: 'CF-31' },
+  cacheBoundaries: { kind: 'ascending', read: ascending as typeof ascending, default: [], unit: 'tokens', id: 'CF-31' },
 } as const;
 
 /** Options of `prefix_hash`. */
@@ -244,7 +259,12 @@ export const workerResilienceTable = {
   /** This worker's breaker never opens, unless `cbFailureThreshold` is given too (CB-9). */
   disableCircuitBreaker: { kind: 'boolean', default: false, id: 'CF-95' },
   /** Statuses that record nothing; replaces the default 429 (CB-21). */
-  capacityStatusCodes: { kind: 'statusCodes', default: [429], id: 'CF-95' },
+  capacityStatusCodes: { kind: 'statusCodes', read: statusCodes as typeof statusCodes, default: [429], id: 'CF-95' },
   /** Statuses that are failures; replaces the default 408, 429, 500, 502, 503, 504 (CB-21). */
-  retryableStatusCodes: { kind: 'statusCodes', default: [408, 429, 500, 502, 503, 504], id: 'CF-95' },
+  retryableStatusCodes: {
+    kind: 'statusCodes',
+    read: statusCodes as typeof statusCodes,
+    default: [408, 429, 500, 502, 503, 504],
+    id: 'CF-95',
+  },
 } as const;

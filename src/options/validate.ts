@@ -3,7 +3,7 @@
  * out of range, NaN or an unwanted infinity throws a `RoutingConfigError` that gives field, value and reason; nothing
  * is replaced silently. `undefined` means the default, 0 means 0 (B56).
  */
-import { RoutingConfigError, show } from '../errors.js';
+import { RoutingConfigError } from '../errors.js';
 import type { NumberSpec, OptionSpec, OptionTable, Resolved } from './spec.js';
 
 /**
@@ -12,14 +12,18 @@ import type { NumberSpec, OptionSpec, OptionTable, Resolved } from './spec.js';
  */
 export function resolveOptions<T extends OptionTable>(table: T, given: unknown, path = ''): Resolved<T> {
   if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given))) {
-    throw new RoutingConfigError(path === '' ? 'options' : path.slice(0, -1), given, 'must be an object');
+    throw new RoutingConfigError(path.slice(0, -1) || 'options', given, 'must be an object');
   }
   const values = (given ?? {}) as Readonly<Record<string, unknown>>;
+  const known = Object.keys(table);
   for (const name of Object.keys(values)) {
-    if (!Object.hasOwn(table, name)) throw unknownOption(path + name, name, values[name], Object.keys(table));
+    if (known.includes(name)) continue;
+    const nearest = nearestName(name, known);
+    const hint = nearest === undefined ? '' : ` (${nearest} is)`;
+    throw new RoutingConfigError(path + name, values[name], `is not an option${hint}`);
   }
   const resolved: Record<string, unknown> = {};
-  for (const name of Object.keys(table)) {
+  for (const name of known) {
     const value = Object.hasOwn(values, name) ? values[name] : undefined;
     resolved[name] = resolveOption(table[name] as OptionSpec, path + name, value);
   }
@@ -29,91 +33,38 @@ export function resolveOptions<T extends OptionTable>(table: T, given: unknown, 
 function resolveOption(spec: OptionSpec, field: string, value: unknown): unknown {
   if (spec.kind === 'section') return resolveOptions(spec.options, value, `${field}.`);
   if (value === undefined) return 'default' in spec ? spec.default : undefined;
-  if (value === null) throw new RoutingConfigError(field, value, 'must not be null; leave it out for the default');
+  const wrong = (reason: string): Error => new RoutingConfigError(field, value, reason);
+  if (value === null) throw wrong('must not be null; leave it out for the default');
+  if ('read' in spec) return spec.read(value, wrong);
   switch (spec.kind) {
+    case 'boolean':
+      if (typeof value !== 'boolean') throw wrong('must be true or false');
+      break;
+    case 'choice':
+      if (!spec.values.includes(value as string)) throw wrong(`must be one of ${spec.values.join(', ')}`);
+      break;
     case 'number':
     case 'integer':
-      return checkedNumber(spec, field, value);
-    case 'boolean':
-      if (typeof value !== 'boolean') throw new RoutingConfigError(field, value, 'must be true or false');
-      return value;
-    case 'choice':
-      if (!spec.values.includes(value as string)) {
-        throw new RoutingConfigError(field, value, `must be one of ${spec.values.join(', ')}`);
-      }
-      return value;
-    case 'ascending':
-      return checkedAscending(field, value);
-    case 'headerNames':
-      return checkedHeaderNames(field, value);
-    case 'statusCodes':
-      return checkedStatusCodes(field, value);
-    case 'opaque':
-      return value;
+      if (!isWithin(spec, value)) throw wrong(`must be ${rangeText(spec)}`);
   }
-}
-
-function checkedNumber(spec: NumberSpec, field: string, value: unknown): number {
-  const { min, max, above } = spec;
-  const fits =
-    typeof value === 'number' &&
-    (Number.isFinite(value) || (value === Infinity && spec.infinite === true)) &&
-    (spec.kind === 'number' || Number.isInteger(value)) &&
-    (min === undefined || value >= min) &&
-    (max === undefined || value <= max) &&
-    (above === undefined || value > above);
-  if (!fits) throw new RoutingConfigError(field, value, `must be ${rangeText(spec)}`);
   return value;
 }
 
-/** The accepted range in words, for messages and for the documentation. */
-function rangeText(spec: NumberSpec): string {
-  const { min, max, above } = spec;
-  const noun = spec.kind === 'integer' ? 'an integer' : 'a finite number';
-  const unit = spec.unit === undefined ? '' : ` (${spec.unit})`;
-  if (min !== undefined && max !== undefined) return `${noun} between ${min} and ${max}${unit}`;
-  if (above !== undefined && max !== undefined) return `${noun} above ${above} and at most ${max}${unit}`;
-  if (above !== undefined) return `${noun} above ${above}${spec.infinite ? ' or Infinity' : ''}${unit}`;
-  return `${noun} ≥ ${min}${unit}`;
+function isWithin(
+  { kind, min = -Infinity, max = Infinity, above = -Infinity, infinite }: NumberSpec,
+  value: unknown,
+): boolean {
+  if (value === Infinity) return infinite === true;
+  const isNumber = kind === 'integer' ? Number.isInteger(value) : Number.isFinite(value);
+  return isNumber && (value as number) >= min && (value as number) <= max && (value as number) > above;
 }
 
-function checkedAscending(field: string, value: unknown): readonly number[] {
-  const reason = 'must be an array of positive integers in strictly ascending order';
-  if (!Array.isArray(value)) throw new RoutingConfigError(field, value, reason);
-  let last = 0;
-  for (const item of value) {
-    if (!Number.isSafeInteger(item) || item <= last) throw new RoutingConfigError(field, value, reason);
-    last = item;
-  }
-  return [...value];
-}
-
-// RFC 9110 token characters.
-const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-
-function checkedHeaderNames(field: string, value: unknown): readonly string[] {
-  if (!Array.isArray(value)) throw new RoutingConfigError(field, value, 'must be an array of header names');
-  return value.map((name) => {
-    if (typeof name !== 'string' || !headerName.test(name)) {
-      throw new RoutingConfigError(field, value, `must hold legal header names, ${show(name)} is none`);
-    }
-    return name.toLowerCase();
-  });
-}
-
-function checkedStatusCodes(field: string, value: unknown): readonly number[] {
-  const fits = Array.isArray(value) && value.every((code) => Number.isInteger(code) && code >= 100 && code <= 599);
-  if (!fits) throw new RoutingConfigError(field, value, 'must be an array of HTTP status codes, 100–599');
-  return [...value];
-}
-
-function unknownOption(field: string, name: string, value: unknown, known: readonly string[]): RoutingConfigError {
-  const nearest = nearestName(name, known);
-  return new RoutingConfigError(
-    field,
-    value,
-    nearest === undefined ? 'is not an option' : `is not an option (${nearest} is)`,
-  );
+/** The accepted range in words. */
+function rangeText({ kind, min, max, above, infinite, unit }: NumberSpec): string {
+  const noun = kind === 'integer' ? 'an integer' : 'a finite number';
+  const low = above === undefined ? ` ≥ ${min}` : ` above ${above}`;
+  const high = max === undefined ? '' : ` and ≤ ${max}`;
+  return noun + low + high + (infinite ? ' or Infinity' : '') + (unit === undefined ? '' : ` (${unit})`);
 }
 
 /** The known name within a third of its length in edits, or undefined. */
@@ -133,14 +84,16 @@ export function nearestName(name: string, known: readonly string[]): string | un
 function editDistance(a: string, b: string): number {
   // Option names are short; anything longer is no typing mistake and not worth comparing.
   if (a.length > 64) return Infinity;
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+  const row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 0; i < a.length; i++) {
+    let diagonal = i;
+    row[0] = i + 1;
+    for (let j = 0; j < b.length; j++) {
+      const above = row[j + 1] as number;
+      const change = diagonal + (a[i] === b[j] ? 0 : 1);
+      row[j + 1] = Math.min(change, above + 1, (row[j] as number) + 1);
+      diagonal = above;
     }
-    row = next;
   }
   return row[b.length] as number;
 }

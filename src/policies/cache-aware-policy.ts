@@ -6,6 +6,7 @@
 import { isUnderKvPressure } from '../load/kv-pressure.js';
 import type { KvEventFeed } from '../prefix/kv-event-feed.js';
 import type { KvEventIndex } from '../prefix/kv-event-index.js';
+import { namespaceKey } from '../prefix/namespace.js';
 import type { RestoreResult } from '../prefix/prefix-tree.js';
 import { type RequestView, refuse } from '../request.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
@@ -57,7 +58,7 @@ export class CacheAwarePolicy implements Policy, LearnedState {
     this.#events = deps.events ?? noEvents;
     this.#kvIndex = deps.kvIndex ?? (() => undefined);
     this.#ownFeed = deps.ownFeed;
-    this.#partitionOf = deps.partitionOf ?? ((request) => request.namespaceKey);
+    this.#partitionOf = deps.partitionOf ?? ((request) => namespaceKey(request.namespace));
     this.#settings = settings;
     this.#trees = new TreeAffinity(settings, this.#affinity, this.#events, this.#partitionOf);
     this.configure(settings);

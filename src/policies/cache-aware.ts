@@ -9,6 +9,7 @@ import { cacheAwareTable } from '../options/table.js';
 import { resolveOptions } from '../options/validate.js';
 import type { KvEventBatch } from '../prefix/kv-event.js';
 import { type KvBatchResult, KvEventFeed, type KvIndexSettings } from '../prefix/kv-event-feed.js';
+import { namespaceKey } from '../prefix/namespace.js';
 import { ElapsedTime } from '../runtime/clock.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { CacheAwareSettings } from './affinity.js';
@@ -63,7 +64,7 @@ export function cacheAware(options?: CacheAwareOptions & RuntimeOptions): Standa
   const policy = new CacheAwarePolicy(resolved, {
     kvIndex: () => ownFeed.indexFor(allModels),
     ownFeed,
-    partitionOf: (request, ctx) => scopedPartition(ctx.model, ctx.leg, request.namespaceKey),
+    partitionOf: (request, ctx) => scopedPartition(ctx.model, ctx.leg, namespaceKey(request.namespace)),
   });
   const time = new ElapsedTime(clockOf(resolved));
   const alone = standalone(policy, resolved);

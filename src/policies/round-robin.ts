@@ -7,6 +7,7 @@
  */
 import { resolveOptions } from '../options/validate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
+import { fingerprintOf } from '../workers/fingerprint.js';
 import type { PolicyExplanation } from './explanation.js';
 import { Decision, type Policy, type PolicyNeeds } from './policy.js';
 import { type RuntimeOptions, runtimeTable } from './runtime-options.js';
@@ -45,7 +46,7 @@ class RoundRobin implements Policy {
 
   decide(_request: unknown, candidates: CandidateSet): Decision {
     if (candidates.size === 0) return new Decision(undefined);
-    const set = candidates.fingerprint;
+    const set = fingerprintOf(candidates);
     const position = (this.#rotations.get(set) ?? this.#sharedStart) % candidates.size;
     const decision = new Decision(candidates.workers[position]);
     decision.note = { set, position } satisfies Turn;

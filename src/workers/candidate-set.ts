@@ -1,9 +1,8 @@
 /**
  * The candidates of one decision: available workers in registration order with what the policies need of the whole
- * set. A pool keeps one set until its membership changes, so nothing here is computed per request: positions and the
- * fingerprint are made on first use, the in-flight sum is kept running by the pool (PO-6).
+ * set. A pool keeps one set until its membership changes, so nothing here is computed per request: positions are made on
+ * first use, the in-flight sum is kept running by the pool (PO-6).
  */
-import { avalanche, hashText } from '../runtime/mix.js';
 import type { WorkerId, WorkerSignals } from './candidate.js';
 
 /** The candidates of one decision, in registration order. */
@@ -12,8 +11,9 @@ export class CandidateSet {
   readonly workers: readonly WorkerSignals[];
   /** Sum of the in-flight counts. Kept by whoever owns the set. */
   inFlight: number;
+  /** @internal Kept here by `fingerprintOf`. */
+  fingerprint: string | undefined = undefined;
   #positions: Map<WorkerId, number> | undefined;
-  #fingerprint: string | undefined;
 
   /** O(n) when `inFlight` is not given. */
   constructor(workers: readonly WorkerSignals[], inFlight?: number) {
@@ -38,12 +38,6 @@ export class CandidateSet {
 
   /** `has(id)` as a value, for ring lookups: made once per set. */
   readonly has: (id: WorkerId) => boolean = (id) => this.indexOf(id) >= 0;
-
-  /** Identifies the ordered set of ids: equal lists, equal fingerprints (RR-5). O(n) on first use. */
-  get fingerprint(): string {
-    this.#fingerprint ??= fingerprintOf(this.workers);
-    return this.#fingerprint;
-  }
 }
 
 /** The set with nobody in it. */
@@ -59,15 +53,4 @@ function positionsOf(workers: readonly WorkerSignals[]): Map<WorkerId, number> {
   const positions = new Map<WorkerId, number>();
   for (let i = 0; i < workers.length; i++) positions.set((workers[i] as WorkerSignals).id, i);
   return positions;
-}
-
-function fingerprintOf(workers: readonly WorkerSignals[]): string {
-  let high = workers.length;
-  let low = 0x9e3779b1;
-  for (let i = 0; i < workers.length; i++) {
-    const hash = hashText((workers[i] as WorkerSignals).id);
-    high = avalanche(high ^ Number.parseInt(hash.slice(0, 8), 16));
-    low = Math.imul(avalanche(low ^ Number.parseInt(hash.slice(8), 16)), 0x85ebca6b) + high;
-  }
-  return `${workers.length}:${high >>> 0}:${low >>> 0}`;
 }
