@@ -297,6 +297,80 @@ describe('the engine', () => {
   });
 });
 
+describe('what an engine tells of its cache', () => {
+  const events = async (engine: EngineServer, from: number, lines: number) => {
+    const response = await fetch(`${engine.url}/kv_events?from=${from}`);
+    expect(response.status).toBe(200);
+    let text = '';
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      text += Buffer.from(chunk).toString();
+      if (text.split('\n').length > lines) break;
+    }
+    return text
+      .split('\n')
+      .slice(0, lines)
+      .map((line) => JSON.parse(line) as [number, [number, unknown[], number]]);
+  };
+  const generate = (engine: EngineServer, ids: number[]) =>
+    post(engine, '/generate', { input_ids: ids, sampling_params: { max_new_tokens: 1 } }).then((response) =>
+      response.text(),
+    );
+
+  it('names stored blocks with parent and tokens, and removed ones, in numbered batches that can be replayed', async () => {
+    const engine = await start({ blockTokens: 2, kvCapacityTokens: 8 });
+    await generate(engine, [1, 2, 3, 4, 5]);
+    await generate(engine, [1, 2, 6, 7, 8]);
+    const told = await events(engine, 0, 3);
+    expect(told.map(([sequence]) => sequence)).toEqual([0, 1, 2]);
+    expect(told[0]?.[1][1]).toEqual([
+      ['BlockStored', [1, 2], null, [1, 2, 3, 4], 2, null, 'GPU'],
+      // The answer's token fills the third block.
+      ['BlockStored', [3], 2, [5, expect.any(Number)], 2, null, 'GPU'],
+    ]);
+    // Room is made when a request is admitted, and filled when its prompt was computed.
+    expect(told[1]?.[1][1]).toEqual([['BlockRemoved', [3], 'GPU']]);
+    expect(told[2]?.[1][1]).toEqual([
+      ['BlockStored', [4], 1, [6, 7], 2, null, 'GPU'],
+      ['BlockStored', [5], 4, [8, expect.any(Number)], 2, null, 'GPU'],
+    ]);
+    expect((await events(engine, 1, 1))[0]?.[0]).toBe(1);
+    const status = async (query: string) => (await fetch(`${engine.url}/kv_events${query}`)).status;
+    expect(await status('?from=4')).toBe(410);
+    engine.faults.forgetKvEvents();
+    expect(await status('?from=0')).toBe(410);
+  });
+});
+
+describe('a pair of engines', () => {
+  it('hands the KV of a prompt from one to the other, or says that it will not come', async () => {
+    const prefill = await startEngine({}, 'prefill');
+    const decode = await startEngine({}, 'decode');
+    engines.push(prefill, decode);
+    const body = (room: number) => ({
+      input_ids: Array.from({ length: 40 }, (_, i) => i),
+      sampling_params: { max_new_tokens: 3 },
+      bootstrap_host: '127.0.0.1',
+      bootstrap_port: prefill.bootstrapPort,
+      bootstrap_room: room,
+    });
+    const whole = async (response: Promise<Response>) => {
+      const { status } = await response;
+      return [status, await (await response).json()];
+    };
+    const waiting = whole(post(decode, '/generate', body(1)));
+    expect(await whole(post(prefill, '/generate', body(1)))).toMatchObject([
+      200,
+      { meta_info: { completion_tokens: 1 } },
+    ]);
+    expect(await waiting).toMatchObject([200, { meta_info: { completion_tokens: 3 } }]);
+
+    prefill.faults.failNext(1, 503);
+    expect((await whole(post(prefill, '/generate', body(2))))[0]).toBe(503);
+    expect((await whole(post(decode, '/generate', body(2))))[0]).toBe(500);
+    expect(decode.totals.requests).toBe(1);
+  });
+});
+
 describe('the engine as a process', () => {
   it('listens, serves, starts afresh, and is gone after stop', async () => {
     const engine = await spawnEngine({ model: 'spawned', decodeStepMs: 1 });
