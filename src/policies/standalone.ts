@@ -58,7 +58,9 @@ export interface StandalonePolicy {
 
 /** A ring over the ids that `standalone` knows. */
 export interface MemberRing extends RingLookup {
+  /** Puts a worker on the ring; one that is on it stays as it is. */
   add(id: WorkerId): void;
+  /** Takes a worker off; unknown ids are ignored. */
   remove(id: WorkerId): void;
 }
 
