@@ -10,6 +10,8 @@
  * `maxJoinedUnits`.
  */
 import type { WorkerId } from '../workers/candidate.js';
+import { Ends } from './radix-ends.js';
+import { Holders } from './radix-holders.js';
 import { Holdings } from './radix-holdings.js';
 import { addChild, hasChildren, onlyChild, RadixNode, removeChild, replaceChild } from './radix-node.js';
 import { Tenants } from './radix-tenants.js';
@@ -38,6 +40,8 @@ const maxJoinedUnits = 16_384;
 export class RadixCore<Label> {
   readonly tenants: Tenants = new Tenants();
   readonly holdings: Holdings<Label> = new Holdings();
+  readonly ends: Ends<Label> = new Ends(this.holdings);
+  readonly holders: Holders<Label> = new Holders(this.holdings, this.tenants);
   readonly labels: Labels<Label>;
   readonly #root: RadixNode<Label>;
   readonly #namespaceRoots = new Map<string, RadixNode<Label>>();
@@ -80,7 +84,7 @@ export class RadixCore<Label> {
 
   /** Whether a living tenant holds the node. Always true while nothing waits to be reclaimed. */
   isReadable(node: RadixNode<Label>): boolean {
-    for (let holding = node.newestHolding; holding !== 0; holding = this.holdings.olderHolder(holding)) {
+    for (let holding = node.newestHolding; holding !== 0; holding = this.holders.older(holding)) {
       if (this.tenants.workerOf(this.holdings.tenant(holding)) !== undefined) return true;
     }
     return false;
@@ -88,13 +92,13 @@ export class RadixCore<Label> {
 
   /** The living tenants of a node, newest first, at most `limit` (CA-32). */
   tenantsOf(node: RadixNode<Label>, limit: number): WorkerId[] {
-    const { holdings, tenants } = this;
+    const { holders, holdings, tenants } = this;
     const newest = tenants.workerOf(node.newestTenant);
-    let holding = holdings.olderHolder(node.newestHolding);
+    let holding = holders.older(node.newestHolding);
     // Most nodes have one tenant.
     if (holding === 0 && newest !== undefined) return [newest];
     const workers: WorkerId[] = newest === undefined ? [] : [newest];
-    for (; holding !== 0 && workers.length < limit; holding = holdings.olderHolder(holding)) {
+    for (; holding !== 0 && workers.length < limit; holding = holders.older(holding)) {
       const worker = tenants.workerOf(holdings.tenant(holding));
       if (worker !== undefined) workers.push(worker);
     }
@@ -105,52 +109,48 @@ export class RadixCore<Label> {
 
   /** Records `use`, later than all others, for a tenant on a node and on all nodes above it. */
   hold(last: RadixNode<Label>, tenant: number, use: number): void {
-    const holdings = this.holdings;
+    const { ends, holders, holdings } = this;
     for (let node = last; node.parent !== undefined; node = node.parent) {
       if (node.newestTenant === tenant) {
         node.newestUse = use;
-        if (node.endsHere && node !== last) holdings.unlinkEnd(node.newestHolding);
+        if (node.endsHere && node !== last) ends.unlink(node.newestHolding);
         continue;
       }
-      const holding = holdings.find(node, tenant);
+      const holding = holders.find(node, tenant);
       if (holding === 0) {
-        holdings.addNewestHolder(node, holdings.create(node, tenant, use));
+        holders.add(node, holdings.create(node, tenant, use), 0);
         this.tenants.grow(tenant, node.units);
       } else {
-        if (node !== last) holdings.unlinkEnd(holding);
-        holdings.moveToNewestHolder(node, holding);
+        if (node !== last) ends.unlink(holding);
+        holders.moveToNewest(node, holding);
         node.newestUse = use;
       }
     }
-    holdings.renewEnd(last.newestHolding);
+    ends.renew(last.newestHolding);
   }
 
   /** As `hold`, for a use that may be older than what is known: uses only rise (LB-34). */
   holdMerged(last: RadixNode<Label>, tenant: number, use: number): void {
-    const holdings = this.holdings;
+    const { ends, holders, holdings } = this;
     for (let node = last; node.parent !== undefined; node = node.parent) {
-      let holding = holdings.find(node, tenant);
+      let holding = holders.find(node, tenant);
       const known = holding === 0 ? 0 : holdings.use(holding);
       if (holding === 0) {
         holding = holdings.create(node, tenant, use);
-        holdings.addHolderByUse(node, holding, this.#precedes);
+        holders.addByUse(node, holding);
         this.tenants.grow(tenant, node.units);
       } else if (known < use) {
-        holdings.unlinkEnd(holding);
+        ends.unlink(holding);
         holdings.setUse(holding, use);
-        holdings.moveHolderByUse(node, holding, this.#precedes);
+        holders.moveByUse(node, holding);
       } else if (known > use) {
         // So have all nodes above.
         return;
       }
-      if (node !== last) holdings.unlinkEnd(holding);
-      else if (known < use) holdings.linkEndByUse(holding);
+      if (node !== last) ends.unlink(holding);
+      else if (known < use) ends.linkByUse(holding);
     }
   }
-
-  /** Tenants with the same use are listed by worker id, so that merges commute. */
-  readonly #precedes = (a: number, b: number): boolean =>
-    (this.tenants.workerOf(a) ?? '') < (this.tenants.workerOf(b) ?? '');
 
   /** Adds a new leaf under its parent. */
   addNode(key: number, node: RadixNode<Label>): void {
@@ -168,11 +168,11 @@ export class RadixCore<Label> {
     node.parent = head;
     this.nodeCount++;
     let newer = 0;
-    for (let holding = node.newestHolding; holding !== 0; holding = this.holdings.olderHolder(holding)) {
+    for (let holding = node.newestHolding; holding !== 0; holding = this.holders.older(holding)) {
       const tenant = this.holdings.tenant(holding);
       if (this.tenants.workerOf(tenant) === undefined) continue;
       const copy = this.holdings.create(head, tenant, this.holdings.use(holding));
-      this.holdings.addHolderAfter(head, copy, newer);
+      this.holders.add(head, copy, newer);
       this.tenants.grow(tenant, 0);
       newer = copy;
     }
@@ -183,17 +183,16 @@ export class RadixCore<Label> {
 
   /** Takes the least recently used (leaf, tenant) away (CA-42); returns its units, −1 when there is none. */
   evictOldest(): number {
-    const { holdings, tenants } = this;
-    const end = holdings.oldestEnd();
+    const { ends, holders, holdings, tenants } = this;
+    const end = ends.oldest();
     if (end === 0) return -1;
     const node = holdings.node(end);
     const tenant = holdings.tenant(end);
     const units = tenants.workerOf(tenant) === undefined ? 0 : node.units;
-    const above = node.parent === undefined ? 0 : holdings.find(node.parent, tenant);
+    const above = node.parent === undefined ? 0 : holders.find(node.parent, tenant);
     // The insert that ended here left its use on the node above, unless a later one overwrote it: that node is next.
     // (Merged placements may have given other nodes below it the same use; they come before it.)
-    if (above !== 0 && holdings.use(above) === holdings.use(end) && !holdings.isEnd(above))
-      holdings.linkOldestEnd(above);
+    if (above !== 0 && holdings.use(above) === holdings.use(end) && !ends.has(above)) ends.linkOldest(above);
     this.#release(end, node);
     return units;
   }
@@ -210,7 +209,7 @@ export class RadixCore<Label> {
   #release(holding: number, node: RadixNode<Label>): void {
     this.version++;
     this.tenants.shrink(this.holdings.tenant(holding), node.units);
-    this.holdings.release(holding);
+    this.#free(holding, node);
     let current = node;
     while (current.newestHolding === 0 && !hasChildren(current)) {
       const parent = current.parent;
@@ -227,6 +226,12 @@ export class RadixCore<Label> {
     if (current !== node) return;
     const parent = lower.parent;
     if (parent !== undefined && onlyChild(parent) === lower) this.#join(parent, lower);
+  }
+
+  #free(holding: number, node: RadixNode<Label>): void {
+    this.ends.unlink(holding);
+    this.holders.remove(node, holding);
+    this.holdings.free(holding);
   }
 
   #removeNode(node: RadixNode<Label>, parent: RadixNode<Label>): void {
@@ -259,7 +264,7 @@ export class RadixCore<Label> {
     while (node.newestHolding !== 0) {
       const holding = node.newestHolding;
       tenants.shrink(holdings.tenant(holding), 0);
-      holdings.release(holding);
+      this.#free(holding, node);
     }
     node.label = this.labels.empty;
     node.parent = undefined;
@@ -268,13 +273,13 @@ export class RadixCore<Label> {
   }
 
   #sameHolders(a: RadixNode<Label>, b: RadixNode<Label>): boolean {
-    const holdings = this.holdings;
+    const { holders, holdings } = this;
     let ofA = a.newestHolding;
     let ofB = b.newestHolding;
     while (ofA !== 0 && ofB !== 0) {
       if (holdings.use(ofA) !== holdings.use(ofB) || holdings.tenant(ofA) !== holdings.tenant(ofB)) return false;
-      ofA = holdings.olderHolder(ofA);
-      ofB = holdings.olderHolder(ofB);
+      ofA = holders.older(ofA);
+      ofB = holders.older(ofB);
     }
     return ofA === ofB;
   }

@@ -41,6 +41,11 @@ export class Tenants {
     return this.#workers[tenant];
   }
 
+  /** The order of tenants whose uses are equal: that of their ids, so that merges commute (LB-34). */
+  precedes(a: number, b: number): boolean {
+    return (this.#workers[a] ?? '') < (this.#workers[b] ?? '');
+  }
+
   sizeOf(worker: WorkerId): number {
     const tenant = this.#numbers.get(worker);
     return tenant === undefined ? 0 : (this.#sizes[tenant] as number);

@@ -96,7 +96,7 @@ export class StringTree implements PrefixTree<string, string> {
     const path = this.#path;
     const last = path.partial ?? path.last;
     if (path.position + path.agreed === text.length && last !== undefined) {
-      const known = core.holdings.find(last, tenant);
+      const known = core.holders.find(last, tenant);
       if (known !== 0 && core.holdings.use(known) >= use) return false;
     }
     const before = core.tenants.size;

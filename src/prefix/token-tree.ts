@@ -117,7 +117,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     if (this.#length === 0) return false;
     const last = path.partial ?? path.last;
     if (path.knownUnits === this.#length && last !== undefined) {
-      const known = core.holdings.find(last, tenant);
+      const known = core.holders.find(last, tenant);
       if (known !== 0 && core.holdings.use(known) >= use) return false;
     }
     const before = core.tenants.size;

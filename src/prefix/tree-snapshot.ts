@@ -75,33 +75,33 @@ class EndsWalk<Label> {
     const { holdings, tenants, lastUse } = this.#core;
     const wanted = count + (lastUse - this.#lastUse);
     this.#lastUse = lastUse;
-    const ends: number[] = [];
+    const found: number[] = [];
     let end = this.#isOver ? 0 : this.#resume();
     if (end !== 0) this.#visited = [];
-    for (; end !== 0 && ends.length < wanted; end = holdings.newerEnd(end)) {
+    for (; end !== 0 && found.length < wanted; end = this.#core.ends.newer(end)) {
       this.#visited.push({ end, use: holdings.use(end) });
-      if (tenants.workerOf(holdings.tenant(end)) !== undefined) ends.push(end);
+      if (tenants.workerOf(holdings.tenant(end)) !== undefined) found.push(end);
     }
     this.#isOver = end === 0;
-    return ends;
+    return found;
   }
 
   /** The first end not visited. Mostly the one after the last visited; when that moved, after an earlier one. */
   #resume(): number {
-    const { holdings } = this.#core;
+    const { ends, holdings } = this.#core;
     for (let i = this.#visited.length - 1; i >= 0; i--) {
       const { end, use } = this.#visited[i] as { end: number; use: number };
-      if (holdings.isEnd(end) && holdings.use(end) === use) return this.#after(holdings.newerEnd(end));
+      if (ends.has(end) && holdings.use(end) === use) return this.#after(ends.newer(end));
     }
-    return this.#after(holdings.oldestEnd());
+    return this.#after(ends.oldest());
   }
 
   /** The first end from `end` on whose use is later than that of everything visited. */
   #after(end: number): number {
-    const { holdings } = this.#core;
+    const { ends, holdings } = this.#core;
     const use = this.#visited[this.#visited.length - 1]?.use ?? 0;
     let next = end;
-    while (next !== 0 && holdings.use(next) < use) next = holdings.newerEnd(next);
+    while (next !== 0 && holdings.use(next) < use) next = ends.newer(next);
     return next;
   }
 }
@@ -225,7 +225,7 @@ export function printTree<Label, Part>(core: RadixCore<Label>, reader: LabelRead
 
 function holders<Label>(core: RadixCore<Label>, node: RadixNode<Label>): string {
   const shown: string[] = [];
-  for (let holding = node.newestHolding; holding !== 0; holding = core.holdings.olderHolder(holding)) {
+  for (let holding = node.newestHolding; holding !== 0; holding = core.holders.older(holding)) {
     const worker = core.tenants.workerOf(core.holdings.tenant(holding));
     if (worker !== undefined) shown.push(`${worker}@${core.holdings.use(holding)}`);
   }
