@@ -8,6 +8,8 @@ import { UnmappableRow } from './row.js';
 /** @param highs the upper ends in order; null, the last one, is open */
 export function sizesFor(highs: readonly (number | null)[]): number[] {
   const ends = highs.slice(0, -1) as number[];
+  // A share of 0 gives every worker one size (BU-11, the last line).
+  if (highs.at(-1) === null && ends.every((high, i) => high === i)) return new Array<number>(highs.length).fill(0);
   if (highs.at(-1) !== null || ends.some((high, i) => !(high > (ends[i - 1] ?? -1) + 1))) {
     throw new UnmappableRow('ranges must ascend, hold more than one size each and end open');
   }

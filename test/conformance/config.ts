@@ -100,7 +100,7 @@ export function routerOptions(config: Values, unused = false): RouterOptions {
   }
   if (!unused) return router as RouterOptions;
   const others: Record<string, unknown> = {};
-  for (const other of ['cache_aware', 'least_load', 'power_of_two', 'prefix_hash']) {
+  for (const other of ['cache_aware', 'least_load', 'power_of_two', 'prefix_hash', 'bucket']) {
     const own = used.has(other) ? {} : policyOptions(config, other);
     if (Object.keys(own).length > 0) others[other] = own;
   }
@@ -118,7 +118,11 @@ function withOptions(config: Values, policy: unknown): unknown {
 export function flatField(field: string, config: Values): string {
   const path = field.split('.');
   if (path.at(-1) === 'name') path.pop();
-  if (path[0] === 'worker') return [...path.slice(0, -1), unrename(path.at(-1) as string, undefined)].join('.');
+  if (path[0] === 'worker') {
+    const last = path.pop() as string;
+    const given = path.reduce<unknown>((section, name) => (isSection(section) ? section[name] : undefined), config);
+    return [...path, unrename(last, given)].join('.');
+  }
   const last = path.pop() as string;
   const owner = path[0] === 'policyOptions' ? path[1] : config[path[0] ?? ''];
   const section = Object.keys(policySections).find(
@@ -128,6 +132,16 @@ export function flatField(field: string, config: Values): string {
   const holder = path.at(-1);
   if (holder !== undefined && isSection(config[holder])) return `${holder}.${unrename(last, config[holder])}`;
   return unrename(last, config);
+}
+
+/** A worker block of a row: its sections and durations in our words. */
+export function workerOptions(worker: Values): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(worker).map(([name, value]) => [
+      rename(name),
+      isSection(value) ? renamed(value) : inMs(name, value),
+    ]),
+  );
 }
 
 /** Our name and value of an option, back in flat words. */

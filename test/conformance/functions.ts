@@ -21,7 +21,7 @@ import {
   TokenTree,
 } from 'kvroute';
 import { type LoadReportKind, parseLoadReport, readLoadResponse } from 'kvroute/engines';
-import { flatField, flatOption, routerOptions } from './config.js';
+import { flatField, flatOption, routerOptions, workerOptions } from './config.js';
 import { RowClock, rankOf } from './fleet.js';
 import { list, object, type RankValues, range, text, UnmappableRow, type Values } from './row.js';
 
@@ -29,7 +29,7 @@ type RowFunction = (request: Values) => Values | Promise<Values>;
 
 /** Function row name → what it runs. The package's own name stands in each entry. */
 export const rowFunctions: Readonly<Record<string, RowFunction>> = {
-  ridKey: ({ rid }) => ({ value: ridKey(text(Array.isArray(rid) ? rid[0] : rid, 'rid')) ?? null }),
+  ridKey: ({ rid }) => ({ value: readRidKey(rid) }),
   parseRoutingTokens: ({ header }) => ({ value: abbreviated(parseRoutingTokens(text(header, 'header'))) }),
   routingKeyHeaderValid: ({ header }) => ({ value: isValidRoutingKey(text(header, 'header')) }),
   parseVllmMetrics: (request) => readMetrics('vllm_metrics', request),
@@ -46,6 +46,12 @@ export const rowFunctions: Readonly<Record<string, RowFunction>> = {
   modelPolicy: runModelPolicy,
   validateConfig,
 };
+
+/** Of a list the first id counts; an empty one has none (ST-10). */
+function readRidKey(rid: unknown): unknown {
+  const first: unknown = Array.isArray(rid) ? rid[0] : rid;
+  return first === undefined ? null : (ridKey(text(first, 'rid')) ?? null);
+}
 
 /** Long runs of one id are written `512 x 7` in rows. */
 function abbreviated(ids: ArrayLike<number> | undefined): unknown {
@@ -128,14 +134,18 @@ async function runBreaker({ config, events }: Values): Promise<Values> {
   const router = await createRouter({ ...options, clock: clock.read });
   const codes = { capacityStatusCodes, retryableStatusCodes } as { capacityStatusCodes?: number[] };
   router.addWorker({ id: 'w', resilience: codes });
+  const scopes = new Map<unknown, RequestScope>();
   for (const event of list(events, 'events')) {
     if (typeof event === 'number') {
       router.recordOutcome('w', { status: event });
     } else if ('advance' in object(event, 'event')) {
       clock.advance((event as { advance: number }).advance * 1000);
     } else {
-      const scope = new RequestScope();
-      for (const status of (event as { statuses: number[] }).statuses) router.recordOutcome('w', { status }, scope);
+      // Events that name the same request are attempts of one.
+      const { request, statuses } = event as { request?: unknown; statuses: number[] };
+      const scope = scopes.get(request ?? event) ?? new RequestScope();
+      scopes.set(request ?? event, scope);
+      for (const status of statuses) router.recordOutcome('w', { status }, scope);
     }
   }
   const worker = router.worker('w');
@@ -216,7 +226,7 @@ function runKvIndex({ blockSize, ops }: Values): Values {
 /** `last: 0` stands for none yet, before and after (CA-92). */
 function kvSequence({ last, received }: Values): Values {
   const step = nextSequence(last === 0 ? undefined : (last as number), received);
-  return { result: step.result, last: Number(step.last ?? 0), expected: step.expected };
+  return { result: step.result, last: Number(step.last ?? 0), expected: step.expected, received: step.received };
 }
 
 async function runModelPolicy({ config, ops }: Values): Promise<Values> {
@@ -277,7 +287,7 @@ async function validateConfig(request: Values): Promise<Values> {
       else router[name] = value;
     }
     const created = await createRouter(routerOptions(router, true));
-    if (worker !== undefined) created.addWorker({ id: 'w', ...object(worker, 'worker') });
+    if (worker !== undefined) created.addWorker({ id: 'w', ...workerOptions(object(worker, 'worker')) });
     return { ok: true };
   } catch (error) {
     if (!(error instanceof RoutingConfigError)) throw error;

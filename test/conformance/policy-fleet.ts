@@ -22,6 +22,7 @@ import {
 } from 'kvroute';
 import { aloneOptions, overrideOptions } from './config.js';
 import { type Fleet, type Outcome, RowClock, randomFor, reportOf, requestOf } from './fleet.js';
+import { blocksOf } from './kv-blocks.js';
 import {
   type DecisionRow,
   type RequestRow,
@@ -69,12 +70,13 @@ export class PolicyFleet implements Fleet {
   /** The policy, with the override around it where that is on. */
   readonly #policy: StandalonePolicy;
   readonly #levelOf = new Map<bigint, string>();
+  /** Never behind the use counter of any tree, so that what is seeded after selections is newer than they are. */
   #uses = 0;
 
   constructor(row: DecisionRow, seed: number, hash: Hash64) {
     const create = Object.hasOwn(factories, row.policy) ? factories[row.policy] : undefined;
     if (create === undefined) throw new UnmappableRow(`policy ${row.policy} is unknown`);
-    if (row.state.kvIndex ?? row.state.routed ?? row.state.ranges) {
+    if (row.state.routed ?? row.state.ranges) {
       throw new UnmappableRow('this state is prepared on a router, not on a policy alone');
     }
     this.#row = row;
@@ -85,11 +87,13 @@ export class PolicyFleet implements Fleet {
     const maxAge = row.config.loadReportMaxAgeMs;
     const runtime = { clock: this.#clock.read, random: randomFor(seed), loadReportMaxAgeMs: maxAge, ...hashing };
     this.#own = create({ ...aloneOptions(row.config, row.policy), ...runtime } as never);
+    this.#fillKvIndex();
     const sticky = overrideOptions(row.config, row.policy);
     this.#policy = sticky === undefined ? this.#own : stickySessions(this.#own, sticky);
   }
 
   select(request: RequestRow): Outcome {
+    this.#uses += 1;
     const selection = this.#policy.selectWorker(this.#requestOf(request), this.#candidates(request));
     const { branch, level, source, matchedRatio: ratio } = selection.record;
     return { worker: selection.ok ? selection.worker.id : undefined, branch, level, source, ratio };
@@ -97,7 +101,7 @@ export class PolicyFleet implements Fleet {
 
   scores(request: RequestRow): ReadonlyMap<string, number> {
     const { policy } = this.#policy.explain(this.#requestOf(request), this.#candidates(request));
-    return new Map(policy.scores?.map(({ worker, score }) => [worker, score]));
+    return new Map((policy.scores ?? policy.delegated?.scores)?.map(({ worker, score }) => [worker, score]));
   }
 
   apply(step: Exclude<SetupStep, { op: 'select' }>): void {
@@ -138,7 +142,7 @@ export class PolicyFleet implements Fleet {
       for (const entry of acquired.values()) {
         if (entry.scope === scope) keysInFlight.set(entry.key, (keysInFlight.get(entry.key) ?? 0) + entry.n);
       }
-      return { id, inFlight, report, keysInFlight, activeKeys: Object.keys(keys).length + acquired.size };
+      return { id, inFlight, report, keysInFlight, activeKeys: activeKeysOf(keys, acquired) };
     });
   }
 
@@ -163,6 +167,18 @@ export class PolicyFleet implements Fleet {
     const owner = (this.#row.state as Required<StateRow>).ringOwner[this.#levelOf.get(hash) ?? ''];
     return owner !== undefined && isEligible(owner) ? owner : undefined;
   };
+
+  #fillKvIndex(): void {
+    const { kvIndex } = this.#row.state;
+    if (kvIndex === undefined) return;
+    const { kvEvents } = this.#own as ReturnType<typeof cacheAware>;
+    if (kvEvents === undefined) throw new UnmappableRow(`${this.#row.policy} reads no KV events`);
+    for (const [id, sequences] of Object.entries(kvIndex)) {
+      const events = blocksOf(sequences, (this.#row.config.blockSize as number | undefined) ?? 16);
+      const { result } = kvEvents.applyBatch(id, { sequence: 1, events });
+      if (result !== 'applied') throw new UnmappableRow(`KV events of ${id}: ${result}`);
+    }
+  }
 
   #seed(step: Extract<SetupStep, { op: 'seed' }>): void {
     const { applyPlacement } = this.#own as ReturnType<typeof cacheAware>;
@@ -197,6 +213,12 @@ export class PolicyFleet implements Fleet {
     if (member.inFlight < 0) throw new UnmappableRow(`${step.worker} has fewer in flight than the row releases`);
     if (step.key === undefined) return;
     const scope = scopeOf(step);
+    const given = member.keys[step.key] ?? 0;
+    if (change < 0 && given > 0 && !member.acquired.has(`${scope} ${step.key}`)) {
+      // What the row said was in flight ends.
+      member.keys[step.key] = Math.max(0, given + change);
+      return;
+    }
     const entry = member.acquired.get(`${scope} ${step.key}`) ?? { scope, key: step.key, n: 0 };
     entry.n += change;
     if (entry.n > 0) member.acquired.set(`${scope} ${step.key}`, entry);
@@ -221,6 +243,12 @@ function memberOf(row: WorkerRow): Member {
     keys: { ...row.keys },
     acquired: new Map(),
   };
+}
+
+/** Distinct keys in flight (WK-41); one that the row gives counts once, whatever was acquired for it. */
+function activeKeysOf(keys: Member['keys'], acquired: Member['acquired']): number {
+  const given = Object.keys(keys).filter((key) => (keys[key] ?? 0) > 0);
+  return given.length + [...acquired.values()].filter(({ key }) => !given.includes(key)).length;
 }
 
 function isAvailable(member: Member): boolean {

@@ -36,6 +36,7 @@ export class RouterFleet implements Fleet {
   readonly #leases = new Map<string, HeldLease[]>();
   /** The last report of each worker, without what makes it overloaded. */
   readonly #reports = new Map<string, LoadReport>();
+  /** Never behind the use counter of any tree, so that what is seeded after selections is newer than they are. */
   #uses = 0;
 
   static async create(row: DecisionRow, seed: number): Promise<RouterFleet> {
@@ -53,22 +54,27 @@ export class RouterFleet implements Fleet {
     this.#clock = clock;
     const overloadable = new Set(row.workers.filter((worker) => worker.overloaded).map(({ id }) => id));
     for (const step of row.setup) if (step.op === 'set' && step.values.overloaded) overloadable.add(step.worker);
+    // Sizes are routed, and ranges shaped, while everybody is available: both outlast availability (BU-6).
+    const everybody = row.state.routed !== undefined || row.state.ranges !== undefined;
     for (const { id, status } of row.workers) {
       const overload = overloadable.has(id) ? { waitingRequests: overloadThreshold } : undefined;
-      router.addWorker({ id, status, overload });
+      router.addWorker({ id, status: everybody ? undefined : status, overload });
       this.#leases.set(id, []);
     }
     this.#shapeBuckets();
-    this.#driveBreakers();
-    this.#reportAll();
-    for (const { id, inFlight } of row.workers) this.#begin(id, inFlight ?? 0);
-    this.#fillKvIndex();
+    this.#driveBreakers('half_open');
     for (const [id, size] of Object.entries(row.state.routed ?? {})) {
       router.selectWorker({ text: 'x'.repeat(size) }, [id]);
     }
+    this.#driveBreakers('open');
+    if (everybody) for (const { id, status } of row.workers) if (status !== undefined) router.setStatus(id, status);
+    this.#reportAll();
+    for (const { id, inFlight } of row.workers) this.#begin(id, inFlight ?? 0);
+    this.#fillKvIndex();
   }
 
   select(request: RequestRow): Outcome {
+    this.#uses += 1;
     const selection = this.#router.selectWorker(this.#requestOf(request));
     const { branch, level, source, matchedRatio: ratio } = selection.record;
     return { worker: selection.ok ? selection.worker.id : undefined, branch, level, source, ratio };
@@ -139,12 +145,10 @@ export class RouterFleet implements Fleet {
   }
 
   /** Open breakers by outcomes; half-open ones by outcomes and then the clock, so those come first (CC-16). */
-  #driveBreakers(): void {
-    for (const state of ['half_open', 'open'] as const) {
-      const workers = this.#row.workers.filter(({ breaker }) => breaker === state);
-      for (const { id } of workers) this.#breakTo(id, 'open');
-      if (state === 'half_open' && workers.length > 0) this.#clock.advance(this.#breakerTimeoutMs());
-    }
+  #driveBreakers(state: 'half_open' | 'open'): void {
+    const workers = this.#row.workers.filter(({ breaker }) => breaker === state);
+    for (const { id } of workers) this.#breakTo(id, 'open');
+    if (state === 'half_open' && workers.length > 0) this.#clock.advance(this.#breakerTimeoutMs());
   }
 
   #breakTo(id: string, state: NonNullable<WorkerRow['breaker']>): void {
@@ -206,9 +210,12 @@ export class RouterFleet implements Fleet {
       this.#router.reportLoad(id, this.#currentReport(id, overloaded === true));
     }
     if (inFlight !== undefined) {
-      const open = this.#held(id).length;
-      if (inFlight > open) this.#begin(id, inFlight - open);
-      else this.#end(id, open - inFlight);
+      const held = this.#held(id);
+      this.#begin(id, inFlight - held.length);
+      // Those without a key go first: a key's requests end by `release`.
+      const keyless = held.filter(({ key }) => key === undefined).length;
+      this.#end(id, Math.min(keyless, held.length - inFlight));
+      while (held.length > inFlight) this.#end(id, 1, held[0]?.key);
     }
   }
 
