@@ -1,6 +1,6 @@
 /**
- * The OpenAI-compatible routes. They write to the response themselves: Nest's own ways to stream would either read ahead
- * of a slow client (`@Sse`) or end a broken answer as if it were complete (`StreamableFile`).
+ * The OpenAI-compatible routes. They write to the response themselves: an answer passes as it is, its status before the
+ * first token. `StreamableFile` would hold the status back until then, and `@Sse` would queue what a slow client leaves.
  */
 import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
