@@ -30,10 +30,10 @@ export function headerValue(headers: RequestHeaders | undefined, name: string): 
   }
 }
 
-/** The first string of a header value. */
+/** The first string of a header value; of an array the first that is not empty. */
 export function firstValue(value: string | readonly string[] | undefined): string | undefined {
   if (value === undefined || typeof value === 'string') return value;
-  for (const element of value) if (typeof element === 'string') return element;
+  for (const element of value) if (typeof element === 'string' && element !== '') return element;
   return undefined;
 }
 

@@ -67,6 +67,12 @@ describe('consistent_hashing: target worker', () => {
     expect(select(consistentHashing({ hash }), target(value)).branch).toBe('random_fallback');
   });
 
+  it('CH-3, LB-43: of several values the first that is not empty counts', () => {
+    expect(select(consistentHashing({ hash }), target(['', '1', '2'])).worker).toBe('w2');
+    expect(select(consistentHashing({ hash }), target(['x', '1'])).branch).toBe('target_worker_miss');
+    expect(select(consistentHashing({ hash }), target(['', ''])).branch).toBe('random_fallback');
+  });
+
   it('LB-14a: positions count before exclusion, and an excluded target selects nothing', () => {
     const policy = consistentHashing({ hash });
     const request = { ...target('1'), exclude: ['w1'] };
