@@ -49,17 +49,22 @@ export function removeWorker(core: RouterCore, id: WorkerId, at: number = core.t
   const worker = core.workers.get(id);
   if (worker === undefined) return false;
   core.hub.afterwards(() => {
-    loseReport(core, worker, 'removed');
-    core.pools.remove(worker, at);
-    core.kvEvents.removeWorker(id);
-    core.leases.release(worker);
-    core.forgetWarnings(id);
-    worker.removed = true;
-    worker.removeAt = Infinity;
-    core.workers.delete(id);
-    if (core.hub.heard('workerRemoved')) core.hub.emit('workerRemoved', { worker });
+    detach(core, worker, at);
+    core.leases.releaseRemoved(worker.inFlight);
   });
   return true;
+}
+
+/** The removal routine, but for the leases of the worker, which the caller has to release (LB-30). */
+function detach(core: RouterCore, worker: WorkerState, at: number): void {
+  loseReport(core, worker, 'removed');
+  core.pools.remove(worker, at);
+  core.kvEvents.removeWorker(worker.id);
+  core.forgetWarnings(worker.id);
+  worker.removed = true;
+  worker.removeAt = Infinity;
+  core.workers.delete(worker.id);
+  if (core.hub.heard('workerRemoved')) core.hub.emit('workerRemoved', { worker });
 }
 
 /** Makes the fleet equal to the list: additions, replacements and removals by id; unchanged workers are left alone (WK-66). */
@@ -75,8 +80,10 @@ export function reconcile(core: RouterCore, specs: readonly WorkerSpec[]): Recon
 }
 
 function reconcileTo(core: RouterCore, wanted: ReadonlyMap<WorkerId, CheckedWorkerSpec>): ReconcileResult {
-  const removed = [...core.workers.keys()].filter((id) => !wanted.has(id));
-  for (const id of removed) removeWorker(core, id);
+  const leaving = [...core.workers.values()].filter(({ id }) => !wanted.has(id));
+  for (const worker of leaving) detach(core, worker, core.time.now);
+  core.leases.releaseRemoved(leaving.reduce((sum, { inFlight }) => sum + inFlight, 0));
+  const removed = leaving.map(({ id }) => id);
   const added: WorkerId[] = [];
   const replaced: WorkerId[] = [];
   for (const [id, checked] of wanted) {

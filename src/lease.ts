@@ -170,14 +170,16 @@ export class LeaseBook {
   }
 
   /**
-   * Lets go of the leases of a worker that was removed: they stay with their holders, whose late ends touch nothing
-   * here (LB-21, LB-30). O(1) for a worker without any, else O(open leases).
+   * Lets go of the leases of workers that were removed: they stay with their holders, whose late ends touch nothing
+   * here (LB-21, LB-30). O(open leases), once for any number of workers; O(1) when they have none.
+   *
+   * @param count how many they are
    */
-  release(worker: WorkerState): void {
-    let left = worker.inFlight;
+  releaseRemoved(count: number): void {
+    let left = count;
     for (let lease = this.#newest; lease !== undefined && left > 0; ) {
       const { older } = lease;
-      if (lease.state === worker) {
+      if (lease.state.removed) {
         this.#unlink(lease);
         left -= 1;
       }

@@ -61,6 +61,16 @@ describe('membership', () => {
     ]);
   });
 
+  it('WK-66, LB-21, LB-30: reconciling lets go of the leases of all whom it removes, and of no others', async () => {
+    const router = await fleet(['a', 'b', 'c']);
+    const leases = ['a', 'b', 'c', 'a', 'b', 'c'].map((id) => router.begin(id));
+    router.reconcile([{ id: 'b' }]);
+    expect(router.leases()).toMatchObject({ open: 2, byWorker: new Map([['b', 2]]) });
+    for (const lease of leases) lease.end({ status: 500 });
+    expect(router.leases().open).toBe(0);
+    expect(router.worker('b')).toMatchObject({ inFlight: 0, consecutiveFailures: 2 });
+  });
+
   it('WK-19: of two drained workers, one that a listener takes back stays', async () => {
     const time = manualTime();
     const router = await fleet(['a', 'b'], { clock: time.clock });
