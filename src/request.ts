@@ -46,10 +46,11 @@ export class RequestView {
   readonly rid: string | undefined;
   readonly routingKey: string | undefined;
   readonly exclude: readonly WorkerId[] | undefined;
+  /** The cache partition; undefined when none is set. A hint replaces tokens and text, not the partition (CA-101, CA-111). */
+  readonly namespace: CacheNamespace | undefined;
   readonly #text: string | undefined;
   readonly #bodyTokens: TokenIds | undefined;
   readonly #headers: RequestHeaders | undefined;
-  readonly #namespace: CacheNamespace | undefined;
   #hint: TokenIds | undefined;
   #hintRead = false;
 
@@ -63,7 +64,7 @@ export class RequestView {
     this.#headers = checkedHeaders(request.headers);
     this.rid = checkedRid(request.rid);
     this.routingKey = optionalString(request.routingKey, 'routingKey');
-    this.#namespace = checkedNamespace(request.namespace);
+    this.namespace = checkedNamespace(request.namespace);
     this.exclude = checkedExclude(request.exclude);
   }
 
@@ -81,11 +82,6 @@ export class RequestView {
   get routingTokens(): TokenIds | undefined {
     const tokens = this.tokens;
     return tokens !== undefined && tokens.length > 0 ? tokens : undefined;
-  }
-
-  /** The cache partition; undefined when none is set, or when the request is placed on its hint alone (CA-101). */
-  get namespace(): CacheNamespace | undefined {
-    return this.#hintedTokens() === undefined ? this.#namespace : undefined;
   }
 
   /** All values of a header, `name` in lower case; undefined when absent. */

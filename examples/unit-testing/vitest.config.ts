@@ -2,5 +2,4 @@
 import { defineConfig } from 'vitest/config';
 import repository from '../../vitest.config.ts';
 
-// biome-ignore lint/style/noDefaultExport: vitest reads its configuration from the default export
 export default defineConfig({ resolve: repository.resolve ?? {}, cacheDir: '../../node_modules/.vite' });

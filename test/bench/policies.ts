@@ -9,7 +9,7 @@ import { performance } from 'node:perf_hooks';
 import { createRouter, type PolicyConfig, type RouteRequest, type Router } from 'kvroute';
 
 const fleetSizes = [4, 64, 1024, 10_000];
-const rounds = Number(process.env['KVROUTE_BENCH_ROUNDS'] ?? 5);
+const rounds = Number(process.env.KVROUTE_BENCH_ROUNDS ?? 5);
 const roundMs = 60;
 
 interface Subject {
