@@ -30,7 +30,8 @@ export class DecodeAdmission {
   /** @param width how many places the request needs: the number of sequences it asks for */
   async admit(worker: Worker, width: number, signal: AbortSignal): Promise<Admission | NotAdmitted> {
     const gate = this.#gateOf(worker);
-    let admission: Admission | AdmissionRefusal = 'full';
+    const limit = admissionLimit(worker.labels, worker.report);
+    let admission: Admission | AdmissionRefusal = limit !== undefined && width > limit ? 'too_wide' : 'full';
     if (gate.queue.size === 0) admission = tryEnter(gate, worker, width);
     if (admission === 'full' && this.#waitMs > 0) {
       this.#metrics.admissionWait();
