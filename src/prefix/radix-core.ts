@@ -94,11 +94,9 @@ export class RadixCore<Label> {
   tenantsOf(node: RadixNode<Label>, limit: number): WorkerId[] {
     const { holders, holdings, tenants } = this;
     const newest = tenants.workerOf(node.newestTenant);
-    let holding = holders.older(node.newestHolding);
-    // Most nodes have one tenant.
-    if (holding === 0 && newest !== undefined) return [newest];
-    const workers: WorkerId[] = newest === undefined ? [] : [newest];
-    for (; holding !== 0 && workers.length < limit; holding = holders.older(holding)) {
+    if (node.holders === 1) return newest === undefined ? [] : [newest];
+    const workers: WorkerId[] = [];
+    for (let holding = node.newestHolding; holding !== 0 && workers.length < limit; holding = holders.older(holding)) {
       const worker = tenants.workerOf(holdings.tenant(holding));
       if (worker !== undefined) workers.push(worker);
     }
@@ -113,7 +111,7 @@ export class RadixCore<Label> {
     for (let node = last; node.parent !== undefined; node = node.parent) {
       if (node.newestTenant === tenant) {
         node.newestUse = use;
-        if (node.endsHere && node !== last) ends.unlink(node.newestHolding);
+        if (node.endsHere && node !== last) ends.unlink(node, node.newestHolding);
         continue;
       }
       const holding = holders.find(node, tenant);
@@ -121,12 +119,12 @@ export class RadixCore<Label> {
         holders.add(node, holdings.create(node, tenant, use), 0);
         this.tenants.grow(tenant, node.units);
       } else {
-        if (node !== last) ends.unlink(holding);
+        if (node !== last) ends.unlink(node, holding);
         holders.moveToNewest(node, holding);
         node.newestUse = use;
       }
     }
-    ends.renew(last.newestHolding);
+    ends.renew(last);
   }
 
   /** As `hold`, for a use that may be older than what is known: uses only rise (LB-34). */
@@ -140,15 +138,15 @@ export class RadixCore<Label> {
         holders.addByUse(node, holding);
         this.tenants.grow(tenant, node.units);
       } else if (known < use) {
-        ends.unlink(holding);
+        ends.unlink(node, holding);
         holdings.setUse(holding, use);
         holders.moveByUse(node, holding);
       } else if (known > use) {
         // So have all nodes above.
         return;
       }
-      if (node !== last) ends.unlink(holding);
-      else if (known < use) ends.linkByUse(holding);
+      if (node !== last) ends.unlink(node, holding);
+      else if (known < use) ends.linkByUse(node, holding);
     }
   }
 
@@ -189,10 +187,13 @@ export class RadixCore<Label> {
     const node = holdings.node(end);
     const tenant = holdings.tenant(end);
     const units = tenants.workerOf(tenant) === undefined ? 0 : node.units;
-    const above = node.parent === undefined ? 0 : holders.find(node.parent, tenant);
     // The insert that ended here left its use on the node above, unless a later one overwrote it: that node is next.
     // (Merged placements may have given other nodes below it the same use; they come before it.)
-    if (above !== 0 && holdings.use(above) === holdings.use(end) && !ends.has(above)) ends.linkOldest(above);
+    const { parent } = node;
+    const above = parent === undefined ? 0 : holders.find(parent, tenant);
+    if (parent !== undefined && above !== 0 && !ends.has(above) && holdings.use(above) === holdings.use(end)) {
+      ends.linkOldest(parent, above);
+    }
     this.#release(end, node);
     return units;
   }
@@ -229,7 +230,7 @@ export class RadixCore<Label> {
   }
 
   #free(holding: number, node: RadixNode<Label>): void {
-    this.ends.unlink(holding);
+    this.ends.unlink(node, holding);
     this.holders.remove(node, holding);
     this.holdings.free(holding);
   }

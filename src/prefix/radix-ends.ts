@@ -6,6 +6,7 @@
  * O(1), apart from `linkByUse`, which serves merged placements only.
  */
 import { type Holdings, newerEndWord, notAnEnd, olderEndWord } from './radix-holdings.js';
+import type { RadixNode } from './radix-node.js';
 
 const list = 0;
 
@@ -31,36 +32,37 @@ export class Ends<Label> {
     return this.#holdings.word(holding, newerEndWord) !== notAnEnd;
   }
 
-  /** Makes a holding the newest end, whether it is an end or not. */
-  renew(holding: number): void {
+  /** Makes a node's newest holder the newest end, whether it is an end or not. */
+  renew(node: RadixNode<Label>): void {
+    const holding = node.newestHolding;
     const newest = this.#holdings.word(list, olderEndWord);
     if (newest === holding) return;
-    this.unlink(holding);
-    this.#link(holding, newest);
+    if (node.endsHere) this.unlink(node, holding);
+    this.#link(node, holding, newest);
   }
 
   /** Links an end of the oldest use, after the other ends of that use. */
-  linkOldest(holding: number): void {
+  linkOldest(node: RadixNode<Label>, holding: number): void {
     const use = this.#holdings.use(holding);
     let older = list;
     for (let next = this.oldest(); next !== list && this.#holdings.use(next) === use; next = this.newer(next))
       older = next;
-    this.#link(holding, older);
+    this.#link(node, holding, older);
   }
 
   /** Links an end before the first of its use or later, starting from the nearest of three known places. */
-  linkByUse(holding: number): void {
+  linkByUse(node: RadixNode<Label>, holding: number): void {
     const holdings = this.#holdings;
     const use = holdings.use(holding);
     let older = this.#nearestTo(use);
     while (older !== list && holdings.use(older) >= use) older = holdings.word(older, olderEndWord);
     for (let newer = this.newer(older); newer !== list && holdings.use(newer) < use; newer = this.newer(older))
       older = newer;
-    this.#link(holding, older);
+    this.#link(node, holding, older);
     this.#lastMerged = holding;
   }
 
-  unlink(holding: number): void {
+  unlink(node: RadixNode<Label>, holding: number): void {
     const holdings = this.#holdings;
     const newer = holdings.word(holding, newerEndWord);
     if (newer === notAnEnd) return;
@@ -68,19 +70,17 @@ export class Ends<Label> {
     holdings.setWord(older, newerEndWord, newer);
     holdings.setWord(newer, olderEndWord, older);
     holdings.setWord(holding, newerEndWord, notAnEnd);
-    const node = holdings.node(holding);
     if (node.newestHolding === holding) node.endsHere = false;
     if (this.#lastMerged === holding) this.#lastMerged = list;
   }
 
-  #link(holding: number, older: number): void {
+  #link(node: RadixNode<Label>, holding: number, older: number): void {
     const holdings = this.#holdings;
     const newer = holdings.word(older, newerEndWord);
     holdings.setWord(holding, olderEndWord, older);
     holdings.setWord(holding, newerEndWord, newer);
     holdings.setWord(older, newerEndWord, holding);
     holdings.setWord(newer, olderEndWord, holding);
-    const node = holdings.node(holding);
     if (node.newestHolding === holding) node.endsHere = true;
   }
 

@@ -28,16 +28,16 @@ export class Holders<Label> {
   /** The tenant's holding of a node; 0 when it has none. */
   find(node: RadixNode<Label>, tenant: number): number {
     if (node.holdingIndex !== undefined) return node.holdingIndex.get(tenant) ?? 0;
-    let seen = 0;
+    if (node.holders >= indexedHolders) return this.#index(node).get(tenant) ?? 0;
     for (let holding = node.newestHolding; holding !== 0; holding = this.older(holding)) {
       if (this.#holdings.tenant(holding) === tenant) return holding;
-      if (++seen === indexedHolders) return this.#index(node).get(tenant) ?? 0;
     }
     return 0;
   }
 
   /** Adds a holder after `newer`, which is 0 for the newest. */
   add(node: RadixNode<Label>, holding: number, newer: number): void {
+    node.holders++;
     this.#link(node, holding, newer);
     node.holdingIndex?.set(this.#holdings.tenant(holding), holding);
   }
@@ -59,11 +59,12 @@ export class Holders<Label> {
   }
 
   remove(node: RadixNode<Label>, holding: number): void {
+    node.holders--;
     this.#unlink(node, holding);
     const index = node.holdingIndex;
     if (index === undefined) return;
     index.delete(this.#holdings.tenant(holding));
-    if (index.size < indexedHolders >> 1) node.holdingIndex = undefined;
+    if (node.holders < indexedHolders >> 1) node.holdingIndex = undefined;
   }
 
   /** The holder after which a holding belongs; 0 = it is the newest. */

@@ -20,7 +20,9 @@ export class RadixNode<Label> {
   child: RadixNode<Label> | undefined = undefined;
   childKey = 0;
   children: Map<number, RadixNode<Label>> | undefined = undefined;
-  /** The holding with the latest use; the others follow in `Holdings`, which also keeps the next three. 0 = none. */
+  /** How many tenants hold the node. This and the next four are kept by `Holders` and `Ends`. */
+  holders = 0;
+  /** The holding with the latest use; 0 = none. */
   newestHolding = 0;
   /** Its tenant; −1 = none. What most inserts need to know of a node is here, in memory the descent just touched. */
   newestTenant = -1;

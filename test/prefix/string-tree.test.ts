@@ -266,7 +266,7 @@ describe('memory', () => {
     };
     const early = run(0, 2000);
     const late = run(2000, 8000);
-    expect(Math.abs(late - early)).toBeLessThan(400_000);
+    expect(Math.abs(late - early)).toBeLessThan(800_000);
   });
 
   it('labels keep no prompt alive, also not after splits and joins', () => {
@@ -278,11 +278,11 @@ describe('memory', () => {
     for (let i = 0; i < 200; i++) tree.insert(parsed(`${shared}${i >> 1}, and then something ${i}`), 'w1');
     expect(heapUsed() - before).toBeLessThan(300_000);
     // Cutting a long label to a few units frees the rest.
-    tree.insert(parsed(`${'q'.repeat(1_000_000)}`), 'w2');
+    tree.insert(parsed(`${'q'.repeat(4_000_000)}`), 'w2');
     tree.insert(parsed('qqqq!'), 'w3');
     const cut = heapUsed();
     tree.removeTenant('w2');
     expect(tree.match('qqqqqq').matchedUnits).toBe(4);
-    expect(cut - heapUsed()).toBeGreaterThan(900_000);
+    expect(cut - heapUsed()).toBeGreaterThan(3_000_000);
   });
 });
