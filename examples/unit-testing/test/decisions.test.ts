@@ -50,7 +50,7 @@ it('what a router did fits in a snapshot', async () => {
   const acquired = router.acquire({ model: 'llama' });
   if (acquired.ok) acquired.lease.end({ status: 200 });
   expect(recorder.text).toMatchInlineSnapshot(`
-    "select w1 round_robin inFlight=0 model=llama
+    "select w1 round_robin inFlight=0
     begin w1 inFlight=1
     end w1 inFlight=0 by=ended status=200
     "
