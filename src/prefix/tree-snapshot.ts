@@ -20,6 +20,12 @@ export interface LabelReader<Label, Part, Units> {
 
 const defaultPlacementsPerPiece = 256;
 
+/** A piece whose labels hold this many units is full with fewer placements: long prompts must not make it slow. */
+const unitsPerPiece = 16_384;
+
+/** Ends remembered, so that a walk finds its place again when some of them have moved. */
+const endsRemembered = 256;
+
 /**
  * The pieces of a tree. It may change between two of them: an end that moves while it waits is met later, and a piece
  * grows by the number of uses given out since the last one, so that the walk overtakes a busy tree.
@@ -30,13 +36,14 @@ export function* piecesOf<Label, Part>(
   placementsPerPiece: number = defaultPlacementsPerPiece,
 ): Generator<TreePiece<Part>, void, undefined> {
   const walk = new EndsWalk(core);
-  for (;;) {
-    const ends = walk.next(placementsPerPiece);
-    if (ends.length === 0) return;
-    const piece = new PieceWriter(core, reader);
+  let piece = new PieceWriter(core, reader);
+  for (let ends = walk.next(1); ends.length > 0; ends = walk.next(1)) {
     for (const end of ends) piece.add(end);
+    if (piece.placements < placementsPerPiece && piece.units < unitsPerPiece) continue;
     yield piece.written();
+    piece = new PieceWriter(core, reader);
   }
+  if (piece.placements > 0) yield piece.written();
 }
 
 /** The placements one by one; the tree may change in between, as for `piecesOf`. */
@@ -47,10 +54,12 @@ export function* placementsOf<Label, Part, Units>(
   const walk = new EndsWalk(core);
   for (let ends = walk.next(1); ends.length > 0; ends = walk.next(1)) {
     for (const end of ends) {
+      // It may have gone while the last one was looked at; its place may have been given to another end, which is as good.
+      const worker = core.ends.has(end) ? core.tenants.workerOf(core.holdings.tenant(end)) : undefined;
+      if (worker === undefined) continue;
       const parts: Part[] = [];
       let node = core.holdings.node(end);
       for (; node.parent !== undefined; node = node.parent) parts.push(reader.partOf(node));
-      const worker = core.tenants.workerOf(core.holdings.tenant(end)) as WorkerId;
       const use = core.holdings.use(end);
       yield { namespace: core.namespaceOf(node), units: reader.unitsOf(parts.reverse()), worker, use };
     }
@@ -77,7 +86,7 @@ class EndsWalk<Label> {
     this.#lastUse = lastUse;
     const found: number[] = [];
     let end = this.#isOver ? 0 : this.#resume();
-    if (end !== 0) this.#visited = [];
+    if (this.#visited.length >= 2 * endsRemembered) this.#visited = this.#visited.slice(-endsRemembered);
     for (; end !== 0 && found.length < wanted; end = this.#core.ends.newer(end)) {
       this.#visited.push({ end, use: holdings.use(end) });
       if (tenants.workerOf(holdings.tenant(end)) !== undefined) found.push(end);
@@ -107,6 +116,9 @@ class EndsWalk<Label> {
 }
 
 class PieceWriter<Label, Part> {
+  placements = 0;
+  /** Units of the labels written. */
+  units = 0;
   readonly #core: RadixCore<Label>;
   readonly #reader: LabelReader<Label, Part, unknown>;
   readonly #nodes = new Map<RadixNode<Label>, number>();
@@ -124,6 +136,7 @@ class PieceWriter<Label, Part> {
   add(end: number): void {
     const { holdings, tenants } = this.#core;
     const worker = tenants.workerOf(holdings.tenant(end)) as WorkerId;
+    this.placements += 1;
     this.#holds.push(this.#indexOf(holdings.node(end)), position(this.#workers, worker), holdings.use(end));
   }
 
@@ -155,6 +168,7 @@ class PieceWriter<Label, Part> {
       const next = missing[i] as RadixNode<Label>;
       this.#parents.push(index);
       this.#labels.push(this.#reader.partOf(next));
+      this.units += next.units;
       index = this.#parents.length - 1;
       this.#nodes.set(next, index);
     }

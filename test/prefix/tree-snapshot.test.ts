@@ -51,6 +51,33 @@ describe('pieces', () => {
     expect(listed(copy)).toEqual(listed(tree));
   });
 
+  it('LB-5, LB-33: long prompts make pieces of fewer placements', () => {
+    const tree = new StringTree({ maxTreeSize: unlimited });
+    for (let i = 0; i < 40; i++) tree.insert(`${i}`.padEnd(5000, '.'), 'w');
+    const pieces = [...tree.pieces()];
+    const units = pieces.map(({ labels }) => labels.join('').length);
+    // A piece is full once it holds 16 384 units: it exceeds them by less than one prompt.
+    for (const size of units) expect(size).toBeLessThan(16_384 + 5000);
+    expect(pieces.map(({ holds }) => holds.length / 3)).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 4, 4]);
+    expect(listed(restored(pieces))).toEqual(listed(tree));
+  });
+
+  it('LB-33: placements may go while they are listed', () => {
+    const tree = new StringTree({ maxTreeSize: unlimited });
+    for (let i = 0; i < 200; i++) tree.insert(`prompt ${i}`, `w${i % 4}`);
+    const seen: string[] = [];
+    for (const { units } of tree.placements()) {
+      seen.push(units);
+      if (seen.length === 10) for (let i = 0; i < 50; i++) tree.insert(`news ${i}`, 'w1');
+      if (seen.length === 20) tree.removeTenant('w2');
+      if (seen.length === 30) tree.evictTo(tree.size >> 1);
+    }
+    // What was evicted or lost its worker meanwhile is left out, the newest is there.
+    expect(seen.slice(0, 30).every((units) => units.startsWith('prompt '))).toBe(true);
+    expect(seen).toContain('prompt 199');
+    expect(seen.length).toBeLessThan(200);
+  });
+
   it('LB-33: a tree that changes between pieces is listed without a fault, and nothing that stays is missed', () => {
     const random = seededRandom(34);
     const tree = new StringTree({ maxTreeSize: 60_000 });
