@@ -2,13 +2,13 @@
  * How long single calls take, on a machine that has other things to do as well.
  *
  * A call is measured by the wall clock (`performance.now`). Garbage collections that fall into it are subtracted: they are
- * reported separately, because whose garbage it was nobody can tell. What is left may still be time in which the process
- * did not run, so it is bounded by the CPU time the whole process used (`process.cpuUsage`), helper threads and up to
- * `callsPerMark` earlier calls included. Both are upper bounds of the call's own work: a call may be blamed for what it
- * did not do, never the other way round. Code that runs for the first time is compiled first, so a meter can be off while
- * things warm up.
+ * reported separately, because whose garbage it was nobody can tell. What is left may still be time in which the thread
+ * waited for a processor, so it is bounded by the thread's CPU time, up to `callsPerMark` earlier calls included. Both are
+ * upper bounds of the call's own work: a call may be blamed for what it did not do, never the other way round. Code that
+ * runs for the first time is compiled first, so a meter can be off while things warm up.
  */
 import { PerformanceObserver, performance } from 'node:perf_hooks';
+import { threadCpuMs } from '../support/thread-cpu.js';
 
 /** Reading the CPU time costs several microseconds, so it is not read for every call. */
 const callsPerMark = 16;
@@ -46,11 +46,13 @@ export class Meter {
   longestGcMs = 0;
   /** Off: calls are made and not timed. */
   isOn = true;
+  /** Put in front of the labels. */
+  stage = '';
   readonly #observer: PerformanceObserver;
   #slow: SlowCall[] = [];
   #pauses: Pause[] = [];
   #callsSinceMark = callsPerMark;
-  #mark: NodeJS.CpuUsage = process.cpuUsage();
+  #mark = threadCpuMs();
 
   constructor(limitMs: number) {
     this.limitMs = limitMs;
@@ -67,19 +69,19 @@ export class Meter {
   readonly around = <T>(label: string, call: () => T): T => {
     if (!this.isOn) return call();
     if (this.#callsSinceMark === callsPerMark) {
-      this.#mark = process.cpuUsage();
+      this.#mark = threadCpuMs();
       this.#callsSinceMark = 0;
     }
     this.#callsSinceMark += 1;
     const start = performance.now();
     const result = call();
     const wallMs = performance.now() - start;
-    const times = this.#timesOf(label);
+    const staged = this.stage + label;
+    const times = this.#timesOf(staged);
     times.calls += 1;
     if (wallMs > times.longestWallMs) times.longestWallMs = wallMs;
     if (wallMs > closeLookMs) {
-      const { user, system } = process.cpuUsage(this.#mark);
-      this.#slow.push({ label, start, wallMs, cpuMs: (user + system) / 1000 });
+      this.#slow.push({ label: staged, start, wallMs, cpuMs: threadCpuMs() - this.#mark });
       this.#callsSinceMark = callsPerMark;
     } else if (wallMs > times.longestOwnMs) times.longestOwnMs = wallMs;
     return result;

@@ -87,7 +87,9 @@ class Run {
     const router = await createRouter({ ...optionsOf(subject, seed), clock: clock.clock });
     const player = new Player(router, clock, meter.around);
     const run = new Run(subject, player, new Traffic({ ...subject.traffic, seed, workers }), clock.advance);
+    meter.stage = 'start: ';
     for (const call of run.#traffic.start()) run.#play(call);
+    meter.stage = '';
     await meter.settle();
     return run;
   }
