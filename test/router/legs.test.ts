@@ -182,7 +182,9 @@ describe('models', () => {
     expect(pair(router, { routingKey: 'k' })).toBe('p1+d1');
     for (let i = 0; i < 2; i++) router.begin('d1', { routingKey: 'k' });
     expect(router.explain({ model: 'm', leg: 'decode', routingKey: 'k' }).selection.record.branch).toBe('cap_respill');
-    expect(router.explain({ model: 'm', leg: 'prefill', routingKey: 'k' }).selection.record.branch).toBe('occupied_hit');
+    expect(router.explain({ model: 'm', leg: 'prefill', routingKey: 'k' }).selection.record.branch).toBe(
+      'occupied_hit',
+    );
   });
 
   it('ST-61, ST-63: both legs are pinned, each by itself, under the same key', async () => {
