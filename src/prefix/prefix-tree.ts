@@ -70,7 +70,11 @@ export interface PrefixTree<Units, Label> {
   readonly nodeCount: number;
   /** The last use given out; 0 before the first insert. */
   readonly lastUse: number;
-  /** The budget for `size` (CF-28). May be changed at any time; a smaller one is reached in bounded steps (LB-32). */
+  /**
+   * The budget for `size` (CF-28). May be changed at any time; a smaller one is reached in bounded steps (LB-32).
+   * A tree also keeps at most the larger of 65 536 and a sixteenth of it in (node, tenant) pairs, so that its memory is
+   * bounded when nodes hold a unit or two: besides its label a node takes 240 to 350 bytes, a further tenant 90 (LB-31).
+   */
   maxTreeSize: number;
 
   /** Finds the longest known prefix. Changes nothing that can be observed (B03). */

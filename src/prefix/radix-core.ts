@@ -34,6 +34,10 @@ export interface Labels<Label> {
   compactSome(): boolean;
 }
 
+/** What `isOverBudget` allows at least, and per holding. */
+const minHoldings = 65_536;
+const unitsPerHolding = 16;
+
 /** Joining copies labels; longer ones stay apart, so that an eviction step stays short. */
 const maxJoinedUnits = 16_384;
 
@@ -56,6 +60,15 @@ export class RadixCore<Label> {
     this.labels = labels;
     this.maxTreeSize = maxTreeSize;
     this.#root = new RadixNode<Label>(labels.empty, 0, 0, undefined);
+  }
+
+  /**
+   * Whether something must be evicted. Besides units, holdings count: a tree of labels of a unit or two would take
+   * hundreds of times its size in memory otherwise (LB-31). Prompts of ordinary length never come near that bound.
+   */
+  isOverBudget(): boolean {
+    const { size, liveHoldings } = this.tenants;
+    return size > this.maxTreeSize || (liveHoldings > minHoldings && liveHoldings > this.maxTreeSize / unitsPerHolding);
   }
 
   // Namespaces: one root each, all in the same budget (CA-106).

@@ -16,7 +16,8 @@ export class Tenants {
   readonly #dead: number[] = [];
   /** Units held, summed over the living (CA-39). */
   size = 0;
-  /** Holdings of the dead. */
+  /** Holdings of the living, and of the dead. */
+  liveHoldings = 0;
   deadHoldings = 0;
 
   get count(): number {
@@ -56,6 +57,7 @@ export class Tenants {
     this.#holdings[tenant] = (this.#holdings[tenant] as number) + 1;
     this.#sizes[tenant] = (this.#sizes[tenant] as number) + units;
     this.size += units;
+    this.liveHoldings++;
   }
 
   /** Counts one holding of `units` less. */
@@ -65,6 +67,7 @@ export class Tenants {
     if (this.#workers[tenant] !== undefined) {
       this.#sizes[tenant] = (this.#sizes[tenant] as number) - units;
       this.size -= units;
+      this.liveHoldings--;
       return;
     }
     this.deadHoldings--;
@@ -93,6 +96,7 @@ export class Tenants {
     if (holdings === 0) {
       this.#free.push(tenant);
     } else {
+      this.liveHoldings -= holdings;
       this.deadHoldings += holdings;
       this.#dead.push(tenant);
     }

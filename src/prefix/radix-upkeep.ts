@@ -22,14 +22,14 @@ const maxUse = 2 ** 52;
 /** After an insert of `added` units, or a removal. */
 export function settle<Label>(core: RadixCore<Label>, added: number): void {
   const { tenants } = core;
-  if (tenants.deadHoldings === 0 && tenants.size <= core.maxTreeSize) return;
+  if (tenants.deadHoldings === 0 && !core.isOverBudget()) return;
   let left = holdingsPerCall;
   while (tenants.deadHoldings > 0) {
     if (left-- <= (tenants.size + tenants.deadHoldings > core.maxTreeSize ? -added : 0)) break;
     core.reclaimOne();
   }
   left = holdingsPerCall + added;
-  while (tenants.size > core.maxTreeSize && left-- > 0) core.evictOldest();
+  while (left-- > 0 && core.isOverBudget()) core.evictOldest();
   core.labels.compact();
 }
 
@@ -39,7 +39,7 @@ export function work<Label>(core: RadixCore<Label>, budget: MaintenanceBudget): 
   for (;;) {
     for (let i = 0; i < holdingsPerLook; i++) {
       if (tenants.deadHoldings > 0) core.reclaimOne();
-      else if (tenants.size > core.maxTreeSize) core.evictOldest();
+      else if (core.isOverBudget()) core.evictOldest();
       else if (!core.labels.compactSome()) return false;
     }
     if (budget.spent()) return true;

@@ -226,6 +226,17 @@ describe('eviction', () => {
     expect(tree.size).toBe(0);
   });
 
+  it('LB-31: holdings are bounded too, for trees of tiny labels', () => {
+    const tree = new StringTree({ maxTreeSize: 100_000 });
+    const letters = '0123456789abcdefghijklmnopqrstuvwxyzABCDEF';
+    for (const a of letters) for (const b of letters) for (const c of letters) tree.insert(a + b + c, 'w1');
+    // 42 + 42² + 42³ nodes of one unit would be 75 894.
+    expect(tree.size).toBeLessThanOrEqual(65_536);
+    expect(tree.nodeCount).toBeGreaterThan(60_000);
+    expect(tree.match('FFF').matchedUnits).toBe(3);
+    expect(tree.match('000').matchedUnits).toBe(0);
+  });
+
   it('LB-5, LB-35: a smaller budget is reached in bounded steps', () => {
     const tree = new StringTree({ maxTreeSize: 100_000 });
     for (let i = 0; i < 3000; i++) tree.insert(`${i} and more`, 'w1');
