@@ -247,9 +247,7 @@ export class KvEventIndex {
     const former = worker.names.set(low, high, block);
     if (former === block) return;
     if (!isNew) worker.gainName(block);
-    if (former === noBlock) return;
-    if (this.#holdings.blocks.isDetached(former)) this.#holdings.loseName(worker, former);
-    else worker.moveName(former);
+    if (former !== noBlock) worker.moveName(former);
   }
 
   #subscribe(id: WorkerId): IndexedWorker {

@@ -240,6 +240,16 @@ describe('fleets', () => {
     expect([fleet.index.memberships, fleet.index.blockCount]).toEqual([2, 2]);
   });
 
+  it('CA-82, B23: workers far apart are followed along a request, whoever else holds its later blocks', () => {
+    const ids = range(0, 100).map((i) => `w${i}`);
+    const fleet = new Fleet(ids);
+    const chain = stored(null, [1, range(0, 4)], [2, range(4, 8)], [3, range(8, 12)]);
+    for (const id of ids) fleet.apply(id, chain);
+    for (const id of ids) if (id !== 'w70' && id !== 'w99') fleet.apply(id, { type: 'removed', hashes: [1] });
+    for (const id of ids.slice(0, 90)) if (id !== 'w3') fleet.apply(id, { type: 'removed', hashes: [3] });
+    expect(fleet.overlaps(range(0, 12))).toEqual({ w70: 2, w99: 3 });
+  });
+
   it('B85: each rank of a worker is fed under its own id', () => {
     const fleet = new Fleet(['w1@0', 'w1@1']);
     fleet.apply('w1@0', stored(null, [1, range(0, 4)]));
@@ -338,6 +348,59 @@ describe('pruning', () => {
     expect(fleet.overlaps([25, 25])).toEqual({ w1: 1 });
     fleet.advance(30_000);
     expect(fleet.index.blockCount).toBe(9);
+  });
+
+  it('CA-96, CA-95: blocks of removed workers do not count against the ceiling', () => {
+    const fleet = new Fleet(['gone', 'stays']);
+    fleet.feed.configure('m', { maxEntries: 50 });
+    fleet.apply('stays', ...range(1, 21).map(block));
+    fleet.now = 1000;
+    fleet.apply('gone', ...range(100, 1100).map(block));
+    fleet.now = 30_000;
+    fleet.feed.removeWorker('gone');
+    fleet.advance(0);
+    expect([fleet.index.blockCount, fleet.index.memberships]).toEqual([20, 20]);
+  });
+
+  it('CA-96: pruning forgets what a worker holds without a name, too', () => {
+    const fleet = new Fleet(['w1']);
+    fleet.feed.configure('m', { ttlMs: 10_000 });
+    // The name of the first block moves on to the second.
+    fleet.apply('w1', stored(null, [1, [1, 1]]), stored(null, [1, [2, 2]]));
+    fleet.advance(30_000);
+    expect(fleet.index.blockCount).toBe(0);
+    // What is stored in their places is held until its last name is gone, as ever.
+    for (const content of [5, 6]) {
+      fleet.apply(
+        'w1',
+        stored(null, [10 + content, [content, content]]),
+        stored(null, [20 + content, [content, content]]),
+      );
+      fleet.apply('w1', { type: 'removed', hashes: [10 + content] });
+      expect(fleet.overlaps([content, content])).toEqual({ w1: 1 });
+      fleet.apply('w1', { type: 'removed', hashes: [20 + content] });
+      expect(fleet.overlaps([content, content])).toEqual({});
+    }
+  });
+
+  it('CA-96: a touch that comes too late revives nothing', () => {
+    const fleet = new Fleet(['w1']);
+    const chain = stored(null, [1, [1, 1]], [2, [2, 2]]);
+    fleet.apply('w1', chain);
+    const match = fleet.index.overlaps([1, 1, 2, 2], 0);
+    fleet.apply('w1', { type: 'removed', hashes: [2] });
+    fleet.index.touch(match, 0);
+    fleet.apply('w1', stored(1, [2, [2, 2]]), stored(null, [3, [3, 3]]), stored(3, [4, [4, 4]]));
+    expect(fleet.overlaps([1, 1, 2, 2])).toEqual({ w1: 2 });
+    expect(fleet.overlaps([3, 3, 4, 4])).toEqual({ w1: 2 });
+    expect([fleet.index.blockCount, fleet.index.memberships]).toEqual([4, 4]);
+    const other = new Fleet(['w1']);
+    other.apply('w1', chain);
+    // A match of another index is none of its business.
+    other.index.touch(match, 99_000);
+    other.feed.configure('m', { ttlMs: 1_000 });
+    other.now = 50_000;
+    expect(other.overlaps([1, 1])).toEqual({});
   });
 
   it('CA-96: ages far beyond a day are told apart to the second', () => {
