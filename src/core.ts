@@ -19,7 +19,7 @@ import { KvEventFeed } from './prefix/kv-event-feed.js';
 import type { PolicyPlan, RouterPlan } from './router-options.js';
 import { type Clock, ElapsedTime } from './runtime/clock.js';
 import type { Hash64 } from './runtime/hash.js';
-import { type RandomSource, systemRandom } from './runtime/random.js';
+import { forkOf, type RandomSource, systemRandom } from './runtime/random.js';
 import { PinMap } from './sticky/pins.js';
 import { Upkeep } from './upkeep.js';
 import type { BreakerTransition } from './workers/breaker.js';
@@ -47,6 +47,7 @@ export class RouterCore implements PoolHost {
   readonly pools: PoolSet;
   readonly warnings: Warning[] = [];
   readonly #scopes = new RequestScopes();
+  readonly #salt: number;
   readonly upkeep: Upkeep = new Upkeep(this);
 
   constructor(plan: RouterPlan, hash: Hash64) {
@@ -55,6 +56,8 @@ export class RouterCore implements PoolHost {
     this.clock = clockOf(plan.options);
     this.time = new ElapsedTime(this.clock);
     this.random = randomOf(plan.options);
+    // From a fork: a seeded sequence of decisions begins at its beginning.
+    this.#salt = Math.floor(forkOf(this.random, this.spareRandom)() * 2 ** 32);
     this.pins = new PinMap(plan.pinLimits, pinEventsOf(this.hub));
     this.kvEvents = new KvEventFeed({ warning: (warning) => this.warn(warning) });
     this.leases = new LeaseBook(
@@ -90,6 +93,7 @@ export class RouterCore implements PoolHost {
       kvIndex: () => this.kvEvents.indexFor(model),
       events: policyEventsOf(this.hub, (warning) => this.warn(warning), model, leg),
       sticky: this.plan.options,
+      salt: this.#salt,
     };
   }
 

@@ -183,7 +183,9 @@ export class EventHub {
       // Before the call: a once-listener that emits the event again must not run twice (B92).
       if (once) this.off(event, listener);
       try {
-        listener(payload as RouterEvents[E]);
+        const returned: unknown = listener(payload as RouterEvents[E]);
+        // An async listener fails later, and must not become an unhandled rejection of the host.
+        if (returned instanceof Promise) returned.catch((error: unknown) => this.#listenerFailed(event, error));
       } catch (error) {
         this.#listenerFailed(event, error);
       }

@@ -109,7 +109,9 @@ function followWebStream<B>(body: B & WebStreamLike, end: BodyEnd): FollowedBody
 
 /** @returns takes the hooks off */
 function followNodeStream(stream: NodeStreamLike, end: BodyEnd): () => void {
-  const isOver = (): boolean => stream.readableEnded === true || stream.writableFinished === true;
+  // Of a stream that can be read, such as a transform, what was read counts, not what was written to it.
+  const isRead = stream.readableEnded !== undefined;
+  const isOver = (): boolean => (isRead ? stream.readableEnded : stream.writableFinished) === true;
   const reportClosed = (): void => {
     if (isOver()) end.ended();
     else if (stream.errored) end.failed();
@@ -128,8 +130,7 @@ function followNodeStream(stream: NodeStreamLike, end: BodyEnd): () => void {
     report();
   };
   const listeners: readonly (readonly [string, () => void])[] = [
-    ['end', () => settle(end.ended)],
-    ['finish', () => settle(end.ended)],
+    [isRead ? 'end' : 'finish', () => settle(end.ended)],
     // No `error` listener: it would swallow the host's errors. A stream that failed says so when it closes; a server's
     // response that closes without having finished lost its client (B31).
     ['close', () => settle(reportClosed)],

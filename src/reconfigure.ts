@@ -5,6 +5,7 @@ import type { Warning } from './events.js';
 import { applySettings } from './fleet.js';
 import { cacheAwareTable } from './options/table.js';
 import type { Pool } from './pool.js';
+import { reviewReport } from './reports.js';
 import { planRouter, type RouterOptions, type RouterPlan } from './router-options.js';
 
 /** What a running router is made of and cannot change. */
@@ -29,7 +30,10 @@ export function reconfigure(core: RouterCore, options: RouterOptions): void {
     core.plan = plan;
     core.pins.configure(plan.pinLimits, now);
     core.pools.reconfigure(now);
-    for (const worker of core.workers.values()) applySettings(core, worker);
+    for (const worker of core.workers.values()) {
+      applySettings(core, worker);
+      reviewReport(core, worker);
+    }
     warnAboutOptions(core);
   });
 }

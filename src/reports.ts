@@ -60,6 +60,20 @@ export function dropAgedReports(core: RouterCore, now: number): void {
   }
 }
 
+/** Judges a report that is kept by the options as they are now: its age limit, and the verdict on it (LB-35). */
+export function reviewReport(core: RouterCore, worker: WorkerState): void {
+  const { load } = worker;
+  if (load === undefined) return;
+  const before = worker.vetoAt(core.time.now);
+  worker.load = { ...load, expiresAt: load.observedAt + reportMaxAgeMs(core) };
+  worker.verdict = overloadVerdict(load, worker.settings.overload);
+  core.availabilityChanged(worker);
+  const after = worker.vetoAt(core.time.now);
+  if (after?.signal !== before?.signal && core.hub.heard('overloadChanged')) {
+    core.hub.emit('overloadChanged', { worker, overload: after });
+  }
+}
+
 /** The age at which reports stop counting (CF-106). */
 function reportMaxAgeMs(core: RouterCore): number {
   const { loadReportMaxAgeMs, loadMonitorIntervalMs } = core.plan.options;

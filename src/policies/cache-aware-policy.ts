@@ -34,6 +34,8 @@ export interface CacheAwareDeps {
   /** The KV-event index of the pool's model; undefined while no engine of the model has told anything. */
   readonly kvIndex?: (() => KvEventIndex | undefined) | undefined;
   readonly events?: PolicyEvents | undefined;
+  /** Salt of the token tree's page hash: random, so that clients cannot make pages collide. Absent: 0. */
+  readonly salt?: number | undefined;
   /** Where the index comes from when nobody else looks after it: forgets workers and cleans up with the policy. */
   readonly ownFeed?: KvEventFeed | undefined;
   /** The partition of a request. Absent: its namespace; the pool keeps models and legs apart. */
@@ -60,7 +62,7 @@ export class CacheAwarePolicy implements Policy, LearnedState {
     this.#ownFeed = deps.ownFeed;
     this.#partitionOf = deps.partitionOf ?? ((request) => namespaceKey(request.namespace));
     this.#settings = settings;
-    this.#trees = new TreeAffinity(settings, this.#affinity, this.#events, this.#partitionOf);
+    this.#trees = new TreeAffinity(settings, this.#affinity, this.#events, this.#partitionOf, deps.salt);
     this.configure(settings);
   }
 

@@ -23,6 +23,7 @@ export class TreeAffinity {
   readonly #affinity: Affinity;
   readonly #events: PolicyEvents;
   readonly #partitionOf: PartitionOf;
+  readonly #salt: number | undefined;
   #settings: CacheAwareSettings;
   #text: StringTree | undefined;
   #tokens: TokenTree | undefined;
@@ -31,7 +32,14 @@ export class TreeAffinity {
   /** Registered workers: the tenants a string tree starts with (CA-40). */
   readonly #registered = new Set<WorkerId>();
 
-  constructor(settings: CacheAwareSettings, affinity: Affinity, events: PolicyEvents, partitionOf: PartitionOf) {
+  constructor(
+    settings: CacheAwareSettings,
+    affinity: Affinity,
+    events: PolicyEvents,
+    partitionOf: PartitionOf,
+    salt: number | undefined,
+  ) {
+    this.#salt = salt;
     this.#settings = settings;
     this.#affinity = affinity;
     this.#events = events;
@@ -183,7 +191,7 @@ export class TreeAffinity {
   }
 
   #tokenTree(): TokenTree {
-    this.#tokens ??= new TokenTree(this.#settings);
+    this.#tokens ??= new TokenTree({ ...this.#settings, salt: this.#salt });
     return this.#tokens;
   }
 }

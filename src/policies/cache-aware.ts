@@ -11,12 +11,13 @@ import type { KvEventBatch } from '../prefix/kv-event.js';
 import { type KvBatchResult, KvEventFeed, type KvIndexSettings } from '../prefix/kv-event-feed.js';
 import { namespaceKey } from '../prefix/namespace.js';
 import { ElapsedTime } from '../runtime/clock.js';
+import { forkOf, systemRandom } from '../runtime/random.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { CacheAwareSettings } from './affinity.js';
 import { type CacheAwareDeps, CacheAwarePolicy } from './cache-aware-policy.js';
 import type { LearnedState } from './learned-state.js';
 import type { LearnedPlacement, Leg, Policy } from './policy.js';
-import { clockOf, type RuntimeOptions, runtimeTable } from './runtime-options.js';
+import { clockOf, type RuntimeOptions, randomOf, runtimeTable } from './runtime-options.js';
 import { type StandalonePolicy, standalone } from './standalone.js';
 
 /** The policy of one pool. */
@@ -64,6 +65,7 @@ export function cacheAware(options?: CacheAwareOptions & RuntimeOptions): Standa
   const policy = new CacheAwarePolicy(resolved, {
     kvIndex: () => ownFeed.indexFor(allModels),
     ownFeed,
+    salt: Math.floor(forkOf(randomOf(resolved), systemRandom)() * 2 ** 32),
     partitionOf: (request, ctx) => scopedPartition(ctx.model, ctx.leg, namespaceKey(request.namespace)),
   });
   const time = new ElapsedTime(clockOf(resolved));

@@ -28,6 +28,8 @@ export interface PoolSurroundings {
   /** The KV-event index of the pool's model, when it holds anything. */
   readonly kvIndex: () => KvEventIndex | undefined;
   readonly events: PolicyEvents;
+  /** Salts hashes that hostile requests could otherwise aim at. */
+  readonly salt: number;
   readonly sticky: OverrideSettings & { readonly routingKeyOverride: boolean };
 }
 
@@ -35,7 +37,7 @@ export interface PoolSurroundings {
 type Creator = (options: never, around: PoolSurroundings) => Policy;
 
 const creators: Readonly<Record<PolicyName, Creator>> = {
-  cache_aware: (options, { kvIndex, events }) => createCacheAware(options, { kvIndex, events }),
+  cache_aware: (options, { kvIndex, events, salt }) => createCacheAware(options, { kvIndex, events, salt }),
   least_load: (options) => createLeastLoad(options),
   power_of_two: (options) => createPowerOfTwo(options),
   consistent_hashing: (options, { hash }) => createConsistentHashing(options, { hash }),

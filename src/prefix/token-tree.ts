@@ -8,7 +8,6 @@
  */
 import { refuse } from '../errors.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
-import { systemRandom } from '../runtime/random.js';
 import { Words } from '../runtime/words.js';
 import type { WorkerId } from '../workers/candidate.js';
 import {
@@ -33,7 +32,10 @@ export interface TokenTreeOptions {
   readonly maxTreeSize: number;
   /** Tokens per page, a positive integer. */
   readonly blockSize: number;
-  /** Salt of the page hash, a 32-bit integer. It has no effect that can be observed. Default: random. */
+  /**
+   * Salt of the page hash, a 32-bit integer; no result depends on it. Give a secret one where clients choose the tokens,
+   * so that none can make pages collide and the tree slow. Default 0.
+   */
   readonly salt?: number | undefined;
 }
 
@@ -57,7 +59,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
 
   constructor(options: TokenTreeOptions) {
     this.#blockSize = options.blockSize;
-    this.#labels = new TokenLabels(options.blockSize, options.salt ?? Math.floor(systemRandom() * 2 ** 32));
+    this.#labels = new TokenLabels(options.blockSize, options.salt ?? 0);
     this.#core = new RadixCore(this.#labels, options.maxTreeSize);
   }
 

@@ -77,6 +77,21 @@ describe('subscriptions', () => {
     ]);
   });
 
+  it('LB-15: an async listener that fails is told as a warning too, and rejects nowhere', async () => {
+    const router = await fleet(['a']);
+    router.on('selected', async () => {
+      throw new Error('later');
+    });
+    router.selectWorker({});
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(router.warnings).toEqual([]);
+    const warned: unknown[] = [];
+    router.on('warning', ({ code }) => warned.push(code));
+    router.selectWorker({});
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(warned).toEqual(['listenerFailed']);
+  });
+
   it('LB-50: events come after the state is committed, also those a policy causes while it records', async () => {
     const router = await fleet(['a'], { policy: 'cache_aware', routingKeyOverride: true, maxPins: 1 });
     const seen: string[] = [];

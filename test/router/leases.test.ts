@@ -293,6 +293,16 @@ describe('bodies', () => {
     );
   });
 
+  it('B30: of a transform what was read counts: written to its end is not over', async () => {
+    const { router, body } = await following(new PassThrough());
+    body.end('all of it');
+    await turn();
+    expect(inFlight(router)).toBe(1);
+    for await (const _ of body);
+    await turn();
+    expect(inFlight(router)).toBe(0);
+  });
+
   it('B31, B32: of a response the end of writing counts; a close before that is an abort, also one that came earlier', async () => {
     const response = (): EventEmitter & { writableFinished: boolean; destroyed: boolean } =>
       Object.assign(new EventEmitter(), { writableFinished: false, destroyed: false });

@@ -214,6 +214,26 @@ describe('reconfigure', () => {
     expect(router.worker('b')?.available).toBe(false);
   });
 
+  it('LR-30, OV-7, LB-35: reports that are kept are judged by the options as they are now', async () => {
+    const time = manualTime();
+    const router = await fleet(['a', 'b'], {
+      clock: time.clock,
+      loadReportMaxAgeMs: Infinity,
+      workerOverloadProtection: true,
+    });
+    router.reportLoad('a', { kvCacheUsage: 0.95 });
+    expect(router.worker('a')?.available).toBe(false);
+    const changes: unknown[] = [];
+    router.on('overloadChanged', ({ overload }) => changes.push(overload?.signal));
+    router.reconfigure({ loadReportMaxAgeMs: Infinity });
+    expect(router.worker('a')?.available).toBe(true);
+    router.reconfigure({ workerOverloadTokenUsage: 0.5 });
+    expect(router.worker('a')?.available).toBe(false);
+    expect(changes).toEqual([undefined, 'kv_cache_usage']);
+    time.advance(30_000);
+    expect(router.worker('a')).toMatchObject({ available: true, report: undefined });
+  });
+
   it('LM-24: a policy that a label decided stays through a reconfiguration', async () => {
     const router = await createRouter({ policy: 'random' });
     router.addWorker({ id: 'a', models: ['m'], labels: { policy: 'least_load' } });
