@@ -4,14 +4,16 @@
  * A call is measured by the wall clock (`performance.now`). Garbage collections that fall into it are subtracted: they are
  * reported separately, because whose garbage it was nobody can tell. What is left may still be time in which the thread
  * waited for a processor, so it is bounded by the thread's CPU time, up to `callsPerMark` earlier calls included. Both are
- * upper bounds of the call's own work: a call may be blamed for what it did not do, never the other way round. Code that
- * runs for the first time is compiled first, so a meter can be off while things warm up.
+ * upper bounds of the call's own work: a call may be blamed for what it did not do, never the other way round.
  */
 import { PerformanceObserver, performance } from 'node:perf_hooks';
 import { threadCpuMs } from '../support/thread-cpu.js';
 
 /** Reading the CPU time costs several microseconds, so it is not read for every call. */
 const callsPerMark = 16;
+
+/** In front of the labels of calls of a start. */
+export const startLabel = 'start: ';
 
 /** Calls shorter than this by the wall clock are not looked at closely. */
 const closeLookMs = 1;
@@ -44,10 +46,8 @@ export class Meter {
   readonly limitMs: number;
   readonly byLabel: Map<string, CallTimes> = new Map();
   longestGcMs = 0;
-  /** Off: calls are made and not timed. */
-  isOn = true;
-  /** Put in front of the labels. */
-  stage = '';
+  /** The calls of a start are counted by themselves: code is compiled, and a fleet is registered at once. */
+  isStarting = false;
   readonly #observer: PerformanceObserver;
   #slow: SlowCall[] = [];
   #pauses: Pause[] = [];
@@ -67,7 +67,6 @@ export class Meter {
 
   /** Runs a call and takes its time. */
   readonly around = <T>(label: string, call: () => T): T => {
-    if (!this.isOn) return call();
     if (this.#callsSinceMark === callsPerMark) {
       this.#mark = threadCpuMs();
       this.#callsSinceMark = 0;
@@ -76,7 +75,7 @@ export class Meter {
     const start = performance.now();
     const result = call();
     const wallMs = performance.now() - start;
-    const staged = this.stage + label;
+    const staged = this.isStarting ? startLabel + label : label;
     const times = this.#timesOf(staged);
     times.calls += 1;
     if (wallMs > times.longestWallMs) times.longestWallMs = wallMs;

@@ -15,8 +15,8 @@ export interface Phase {
   readonly workers: number;
   /** Selections in all. */
   readonly selections: number;
-  /** Selections, and the registration of the fleet, that are made before calls are timed; default 0. */
-  readonly warmUp?: number | undefined;
+  /** The first selections, which with the registration of the fleet make the start. Default 0. */
+  readonly startSelections?: number | undefined;
   /** Bytes in use after a collection; undefined = not measured. */
   readonly heap?: (() => Promise<number>) | undefined;
   readonly progress?: ((done: number) => void) | undefined;
@@ -48,13 +48,13 @@ const stepsPerTurn = 500;
 
 export async function runPhase(phase: Phase, meter: Meter): Promise<PhaseResult> {
   const heap: number[] = [];
-  const { warmUp = 0 } = phase;
-  meter.isOn = warmUp === 0;
+  const { startSelections = 0 } = phase;
+  meter.isStarting = true;
   let runs: Run[] = [];
   for (const [i, subject] of phase.subjects.entries()) runs.push(await Run.start(subject, phase.workers, i + 1, meter));
   const middle = Math.floor(phase.selections / 2);
   for (let done = 0; done < phase.selections; done++) {
-    if (done === warmUp) meter.isOn = true;
+    meter.isStarting = done < startSelections;
     if (done === middle && phase.heap !== undefined) heap.push(await phase.heap());
     (runs[done % runs.length] as Run).step();
     if (done % stepsPerTurn !== 0) continue;
@@ -87,9 +87,7 @@ class Run {
     const router = await createRouter({ ...optionsOf(subject, seed), clock: clock.clock });
     const player = new Player(router, clock, meter.around);
     const run = new Run(subject, player, new Traffic({ ...subject.traffic, seed, workers }), clock.advance);
-    meter.stage = 'start: ';
     for (const call of run.#traffic.start()) run.#play(call);
-    meter.stage = '';
     await meter.settle();
     return run;
   }

@@ -27,8 +27,8 @@ describe('soak, the short run', () => {
       expect(calls, name).toBeGreaterThan(1800);
     }
     // Bounds hold because they were met, not because nothing came near them.
-    expect(byName.get('cache_aware: text')?.largestTree).toBeGreaterThanOrEqual(bounds.maxTreeSize);
-    expect(byName.get('cache_aware: tokens, softmax')?.largestTree).toBeGreaterThanOrEqual(bounds.maxTreeSize);
+    expect(byName.get('cache_aware: text')?.largestTree).toBeGreaterThan(0.95 * bounds.maxTreeSize);
+    expect(byName.get('cache_aware: tokens, softmax')?.largestTree).toBeGreaterThan(0.95 * bounds.maxTreeSize);
     expect(byName.get('cache_aware: hash index')?.mostHeads).toBeGreaterThan(100);
     expect(byName.get('round_robin')?.mostRotations).toBeGreaterThan(100);
   });

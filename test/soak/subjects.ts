@@ -4,7 +4,7 @@ import type { TrafficPlan } from '../support/traffic.js';
 import type { Bounds } from './audit.js';
 
 /** Small, so that all of them are reached soon and stay reached. */
-export const bounds: Bounds = { maxTreeSize: 30_000, maxPins: 800 };
+export const bounds: Bounds = { maxTreeSize: 25_000, maxPins: 800 };
 
 export interface Subject {
   readonly name: string;
