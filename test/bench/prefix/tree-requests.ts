@@ -63,6 +63,9 @@ export function mooncakeRequests(file: string): Requests {
   };
 }
 
+/** measure.mjs reads no more ids of a request. */
+const maxTraceTokens = 130_000;
+
 /** Turns a Mooncake trace into a `.mck` file, as workloads.mjs does. */
 export function compactTrace(trace: string, file: string): void {
   const requests = fs
@@ -71,6 +74,8 @@ export function compactTrace(trace: string, file: string): void {
     .split('\n')
     .map((line) => JSON.parse(line) as { input_length: number; hash_ids: number[] });
   const words = [0x314b434d, requests.length];
-  for (const { input_length: length, hash_ids: blocks } of requests) words.push(length, blocks.length, ...blocks);
+  for (const { input_length: length, hash_ids: blocks } of requests) {
+    words.push(Math.min(length, maxTraceTokens), blocks.length, ...blocks);
+  }
   fs.writeFileSync(file, Buffer.from(Uint32Array.from(words).buffer));
 }
