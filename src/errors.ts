@@ -78,6 +78,12 @@ export function show(value: unknown): string {
   return String(value);
 }
 
+/** The options of a call, or its filter. @throws TypeError when they are none */
+export function checkOptions<T>(options: T, field = 'options'): T {
+  if (typeof options !== 'object' || options === null) throw refuse(field, 'an object', options);
+  return options;
+}
+
 /** The error for request data of the wrong type (LB-42). */
 export function refuse(field: string, expected: string, value: unknown): TypeError {
   return new TypeError(`${field}: expected ${expected}, got ${show(value)}`);

@@ -4,6 +4,7 @@
  * passed on as a `warning`. The emitter is a detail: none of its types are public (LB-61).
  */
 import { EventEmitter } from 'eventemitter3';
+import { refuse } from './errors.js';
 import type { LeaseOutcome } from './lease-outcome.js';
 import type { LoadReport } from './load/report.js';
 import type { Leg } from './policies/policy.js';
@@ -175,7 +176,8 @@ export class EventHub {
   }
 
   #subscribe<E extends RouterEventName>(event: E, listener: RouterListener<E>, once: boolean): () => void {
-    if (typeof listener !== 'function') throw new TypeError('listener: expected a function');
+    if (typeof event !== 'string') throw refuse('event', 'the name of an event', event);
+    if (typeof listener !== 'function') throw refuse('listener', 'a function', listener);
     this.off(event, listener);
     const wrapper = (payload: unknown): void => {
       // Unsubscribed by a listener that was called before it: the emitter still has it on its round.

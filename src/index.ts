@@ -7,7 +7,7 @@
 
 // The router
 export { createRouter, Router } from './router.js';
-export type { Acquired, ElsewhereOptions, LeaseView, PoolView, WorkerFilter } from './router.js';
+export type { Acquired, LeaseView, PoolView, WorkerFilter } from './router.js';
 export type { CustomPolicy, PolicyConfig, RouterOptions } from './router-options.js';
 export type { CandidateFilter } from './decide.js';
 export type { ReconcileResult } from './fleet.js';
@@ -25,7 +25,7 @@ export { namespaceKey } from './prefix/namespace.js';
 export type { CacheNamespace } from './prefix/namespace.js';
 export { parseRoutingTokens } from './prefix/routing-tokens.js';
 export type { TokenIds } from './prefix/routing-tokens.js';
-export type { BeginOptions, Selected, SelectedBeginOptions, Selection } from './select.js';
+export type { BeginOptions, ElsewhereOptions, Selected, SelectedBeginOptions, Selection } from './select.js';
 export type {
   DecisionRecord,
   Exclusion,

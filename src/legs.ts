@@ -4,9 +4,11 @@
  */
 import type { RouterCore } from './core.js';
 import { type Attempt, type DrawFrom, decide, emptyOutcome, recordOfAttempt, scopeOf } from './decide.js';
+import { checkOptions } from './errors.js';
 import type { Leg } from './policies/policy.js';
 import type { Scope } from './pools.js';
 import { RequestView, type RouteRequest, refuse } from './request.js';
+import { allOf } from './runtime/all-of.js';
 import { finish, type Selected, type Selection, tell } from './select.js';
 import { type NotSelected, notSelected, type SelectionReason } from './selection.js';
 import type { WorkerId } from './workers/candidate.js';
@@ -38,7 +40,7 @@ export type LegsSelection = SelectedLegs | NotSelected;
 export function selectLegs(core: RouterCore, request: RouteRequest, options: LegOptions): LegsSelection {
   if (core.plan.options.mode === 'regular') throw refuse('mode', "a router with mode 'pd' or 'epd'", 'regular');
   if (typeof request !== 'object' || request === null) throw refuse('request', 'an object', request);
-  const media = checkMedia(core, options.media);
+  const media = checkMedia(core, checkOptions(options).media);
   const views = { prefill: legView(request, 'prefill'), decode: legView(request, 'decode') };
   const now = core.advance();
   const scopes = { prefill: scopeOf(core, views.prefill), decode: scopeOf(core, views.decode) };
@@ -80,7 +82,7 @@ function legView(request: RouteRequest, leg: Leg): RequestView {
 
 function checkMedia(core: RouterCore, media: unknown): readonly string[] {
   if (media === undefined) return [];
-  if (!Array.isArray(media) || !media.every((item) => typeof item === 'string' && item !== '')) {
+  if (!Array.isArray(media) || !allOf(media, (item) => typeof item === 'string' && item !== '')) {
     throw refuse('media', 'an array of non-empty strings', media);
   }
   if (media.length > 0 && core.plan.options.mode !== 'epd') throw refuse('media', "mode 'epd'", core.plan.options.mode);

@@ -4,6 +4,7 @@ import { RoutingConfigError } from './errors.js';
 import type { Warning } from './events.js';
 import { applySettings } from './fleet.js';
 import { cacheAwareTable } from './options/table.js';
+import { checkedPolicy } from './policies/policy-check.js';
 import type { Pool } from './pool.js';
 import { reviewReport } from './reports.js';
 import { planRouter, type RouterOptions, type RouterPlan } from './router-options.js';
@@ -25,6 +26,11 @@ export function reconfigure(core: RouterCore, options: RouterOptions): void {
     if (running !== undefined) given[name] = running;
   }
   const plan = planRouter(given as RouterOptions);
+  for (const leg of plan.legs) {
+    const { create } = plan.policies[leg];
+    // Made once to be looked at: what is no policy is refused before anything changes.
+    if (create !== undefined && create !== core.plan.policies[leg].create) checkedPolicy(create());
+  }
   const { now } = core.time;
   core.hub.afterwards(() => {
     core.plan = plan;

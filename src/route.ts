@@ -6,6 +6,7 @@ import type { AbortSignalLike } from './abort-signal.js';
 import { retryDelayMs } from './backoff.js';
 import type { RouterCore } from './core.js';
 import { type CandidateFilter, checkCandidates, decide } from './decide.js';
+import { checkOptions } from './errors.js';
 import type { Lease } from './lease.js';
 import type { LeaseOutcome } from './lease-outcome.js';
 import type { OptionsOf } from './options/spec.js';
@@ -70,6 +71,10 @@ export async function route<T>(
   options: RouteOptions<T>,
 ): Promise<RouteResult<T>> {
   if (typeof attempt !== 'function') throw refuse('attempt', 'a function', attempt);
+  const { outcomeOf, outcomeOfError, sleep } = checkOptions(options);
+  for (const [name, hook] of Object.entries({ outcomeOf, outcomeOfError, sleep })) {
+    if (hook !== undefined && typeof hook !== 'function') throw refuse(name, 'a function', hook);
+  }
   const retry = resolveOptions(retryTable, { ...core.plan.options.retry, ...options.retry }, 'retry.');
   const view = new RequestView(request);
   const narrowed = checkCandidates(options.candidates);

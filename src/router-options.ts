@@ -15,7 +15,10 @@ import type { Hash64 } from './runtime/hash.js';
 import type { RandomSource } from './runtime/random.js';
 import type { PinLimits } from './sticky/pins.js';
 
-/** Makes one instance of a policy of your own: it is called once for each (model, leg) pool. */
+/**
+ * Makes one instance of a policy of your own: it is called once for each (model, leg) pool, and once more for a look at
+ * the result when it comes by `reconfigure`.
+ */
 export type CustomPolicy = () => Policy;
 
 /** A policy by name, by name with its options, or one of your own (CF-2). */
@@ -225,8 +228,10 @@ function checkAliases(given: unknown): ReadonlyMap<string, string> {
   }
   const aliases = new Map<string, string>(given instanceof Map ? given : Object.entries(given));
   for (const [alias, model] of aliases) {
-    if (typeof alias !== 'string' || typeof model !== 'string' || model === '') {
-      throw new RoutingConfigError(`modelAliases.${String(alias)}`, model, 'must be a model id');
+    if (typeof alias !== 'string')
+      throw new RoutingConfigError('modelAliases', alias, 'must have names that are strings');
+    if (typeof model !== 'string' || model === '') {
+      throw new RoutingConfigError(`modelAliases.${alias}`, model, 'must be a model id');
     }
   }
   return aliases;

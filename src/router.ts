@@ -4,6 +4,7 @@
  */
 import { RouterCore } from './core.js';
 import { type CandidateFilter, checkCandidates, decide, emptyOutcome, recordOfAttempt } from './decide.js';
+import { checkOptions } from './errors.js';
 import type { Placement, RouterEventName, RouterListener, Warning } from './events.js';
 import { explain, rank } from './explain-router.js';
 import {
@@ -22,7 +23,6 @@ import { type LegOptions, type LegsSelection, selectLegs } from './legs.js';
 import type { LoadReport } from './load/report.js';
 import type { Leg } from './policies/policy.js';
 import { type PollGroup, type PollOptions, pollGroups } from './poll-groups.js';
-import { legOfKind } from './pools.js';
 import { reconfigure, warnAboutOptions } from './reconfigure.js';
 import { applyReports, type ReportEntry, type ReportTick } from './reports.js';
 import { RequestView, type RouteRequest, refuse } from './request.js';
@@ -30,7 +30,15 @@ import { type RouteAttempt, type RouteOptions, type RouteResult, route } from '.
 import { planRouter, type RouterOptions } from './router-options.js';
 import { type Hash64, loadHash } from './runtime/hash.js';
 import { forkOf } from './runtime/random.js';
-import { type BeginOptions, beginLease, checkBeginOptions, checkRoutingKey, finish, type Selection } from './select.js';
+import {
+  type BeginOptions,
+  beginElsewhere,
+  beginLease,
+  checkBeginOptions,
+  type ElsewhereOptions,
+  finish,
+  type Selection,
+} from './select.js';
 import type { DecisionRecord, Explanation, NotSelected } from './selection.js';
 import {
   applyPlacement,
@@ -42,12 +50,11 @@ import {
   snapshotPieces,
   snapshotVersion,
 } from './snapshot.js';
-import { composePinKey } from './sticky/pin-key.js';
 import type { WorkerId } from './workers/candidate.js';
 import type { WorkerStatus } from './workers/health.js';
 import type { RequestScope } from './workers/outcome-class.js';
 import type { Worker, WorkerState } from './workers/worker.js';
-import { type ConnectionMode, unknownModel, type WorkerKind, type WorkerSpec } from './workers/worker-spec.js';
+import type { ConnectionMode, WorkerKind, WorkerSpec } from './workers/worker-spec.js';
 
 /** One pool as `router.pools()` shows it (LB-16). */
 export interface PoolView {
@@ -138,14 +145,7 @@ export class Router {
    * @throws TypeError when the worker is not registered
    */
   begin(workerId: WorkerId, options: ElsewhereOptions = {}): Lease {
-    const core = this.#core;
-    const key = checkRoutingKey(options.routingKey);
-    core.advance();
-    const worker = core.workers.get(workerId);
-    if (worker === undefined) throw refuse('workerId', 'a registered worker', workerId);
-    const model = options.model ?? worker.models[0] ?? unknownModel;
-    const leg = options.leg ?? legOfKind[worker.kind];
-    return beginLease(core, worker, key === undefined ? undefined : composePinKey(model, leg, key), options);
+    return beginElsewhere(this.#core, workerId, options);
   }
 
   /** Selects all legs of a disaggregated request, or says which one is missing and why (LM-30 to LM-36). */
@@ -174,7 +174,7 @@ export class Router {
    * nothing. O(n) decisions for n candidates: give a `limit` in large fleets.
    */
   rank(request: RouteRequest, options: { readonly limit?: number | undefined } = {}): WorkerId[] {
-    const limit = options.limit ?? Infinity;
+    const limit = checkOptions(options).limit ?? Infinity;
     if (typeof limit !== 'number' || !(limit >= 0)) throw refuse('limit', 'a number ≥ 0', limit);
     return rank(this.#core, new RequestView(request), this.#core.advance(), undefined, limit);
   }
@@ -239,7 +239,7 @@ export class Router {
   /** Registered workers in registration order (WK-60). A filter on a model nobody serves gives an empty list. */
   workers(filter: WorkerFilter = {}): Worker[] {
     this.#core.advance();
-    const { model, kind, connectionMode, status } = filter;
+    const { model, kind, connectionMode, status } = checkOptions(filter, 'filter');
     return [...this.#core.workers.values()].filter(
       (worker) =>
         (model === undefined || worker.models.includes(model)) &&
@@ -387,14 +387,4 @@ export interface Acquired {
   readonly worker: Worker;
   readonly record: DecisionRecord;
   readonly lease: Lease;
-}
-
-/** A dispatch that was decided elsewhere. */
-export interface ElsewhereOptions extends BeginOptions {
-  /** Scope of the routing key. Default: the worker's primary model. */
-  readonly model?: string | undefined;
-  /** Scope of the routing key. Default: the leg of the worker's kind. */
-  readonly leg?: Leg | undefined;
-  /** Counts under this key on the worker (WK-40); at most 128 bytes. */
-  readonly routingKey?: string | undefined;
 }

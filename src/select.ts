@@ -2,17 +2,22 @@
 import type { AbortSignalLike } from './abort-signal.js';
 import type { RouterCore } from './core.js';
 import { type Attempt, commit, emptyOutcome, recordOfAttempt, workerOf } from './decide.js';
+import { checkOptions } from './errors.js';
 import type { Lease } from './lease.js';
 import { manualRoutingKey } from './policies/manual.js';
+import type { Leg } from './policies/policy.js';
 import type { Pool } from './pool.js';
+import { legOfKind } from './pools.js';
 import { warnAboutFleet, warnAboutMissingTokens } from './reconfigure.js';
-import { type RequestView, refuse } from './request.js';
+import { RequestView, refuse } from './request.js';
 import { type DecisionRecord, type NotSelected, notSelected } from './selection.js';
 import { composePinKey, pinModel } from './sticky/pin-key.js';
 import { isValidRoutingKey, resolveRoutingKey } from './sticky/routing-key.js';
+import type { WorkerId } from './workers/candidate.js';
 import type { RequestScope } from './workers/outcome-class.js';
 import { shedRetryAfterMs } from './workers/overload.js';
 import type { Worker, WorkerState } from './workers/worker.js';
+import { unknownModel } from './workers/worker-spec.js';
 
 /** How a dispatch begins. */
 export interface BeginOptions {
@@ -32,6 +37,16 @@ export interface SelectedBeginOptions extends BeginOptions {
    * a shed of stage `dispatch` (OV-22). Default `serve`.
    */
   readonly ifOverloaded?: 'serve' | 'refuse' | undefined;
+}
+
+/** A dispatch that was decided elsewhere. */
+export interface ElsewhereOptions extends BeginOptions {
+  /** Scope of the routing key. Default: the worker's primary model. */
+  readonly model?: string | undefined;
+  /** Scope of the routing key. Default: the leg of the worker's kind. */
+  readonly leg?: Leg | undefined;
+  /** Counts under this key on the worker (WK-40); at most 128 bytes. */
+  readonly routingKey?: string | undefined;
 }
 
 /** A worker was selected (LB-11). Nothing is in flight until `begin`. */
@@ -59,7 +74,8 @@ export class Selected {
     const core = this.#core;
     core.advance();
     const worker = this.worker as WorkerState;
-    if (options.ifOverloaded === 'refuse' && worker.vetoAt(core.time.now) !== undefined) return this.#shed(worker);
+    if (checkOptions(options).ifOverloaded === 'refuse' && worker.vetoAt(core.time.now) !== undefined)
+      return this.#shed(worker);
     return beginLease(core, worker, pinKeyOf(core, this.#pool, this.#view), options);
   }
 
@@ -105,7 +121,8 @@ export function tell(core: RouterCore, selection: Selection): void {
 }
 
 /** The scope to begin with. @throws TypeError for a signal or scope of the wrong type */
-export function checkBeginOptions(core: RouterCore, { signal, scope }: BeginOptions): RequestScope | undefined {
+export function checkBeginOptions(core: RouterCore, options: BeginOptions): RequestScope | undefined {
+  const { signal, scope } = checkOptions(options);
   if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
     throw refuse('signal', 'an AbortSignal', signal);
   }
@@ -148,8 +165,25 @@ function pinKeyOf(core: RouterCore, pool: Pool, view: RequestView): string | und
   return routing === undefined ? undefined : composePinKey(pinModel(pool.model, view.model), pool.leg, routing.key);
 }
 
+/**
+ * Counts a dispatch that was decided elsewhere.
+ *
+ * @throws TypeError for a worker that is not registered, and for options of the wrong type; nothing is counted then
+ */
+export function beginElsewhere(core: RouterCore, workerId: WorkerId, options: ElsewhereOptions): Lease {
+  checkBeginOptions(core, options);
+  const key = checkRoutingKey(options.routingKey);
+  const named = new RequestView({ model: options.model, leg: options.leg });
+  core.advance();
+  const worker = core.workers.get(workerId);
+  if (worker === undefined) throw refuse('workerId', 'a registered worker', workerId);
+  const model = named.model ?? worker.models[0] ?? unknownModel;
+  const leg = named.leg ?? legOfKind[worker.kind];
+  return beginLease(core, worker, key === undefined ? undefined : composePinKey(model, leg, key), options);
+}
+
 /** @throws TypeError for a key that cannot be one */
-export function checkRoutingKey(key: string | undefined): string | undefined {
+function checkRoutingKey(key: string | undefined): string | undefined {
   if (key === undefined) return undefined;
   if (typeof key !== 'string' || !isValidRoutingKey(key)) throw refuse('routingKey', '1 to 128 bytes of text', key);
   return key;

@@ -5,6 +5,7 @@
  * O(size of the batch).
  */
 import type { BlockHash, KvEvent } from '../prefix/kv-event.js';
+import { allOf } from '../runtime/all-of.js';
 import { asRecord, own } from './payload.js';
 import { readTokenIds } from './token-ids.js';
 
@@ -99,7 +100,7 @@ function decodeRemoved(fields: Fields): KvEvent | undefined {
 }
 
 function isHashList(value: unknown): value is readonly BlockHash[] {
-  return Array.isArray(value) && value.every(isHash);
+  return Array.isArray(value) && allOf(value, isHash);
 }
 
 /** Names of at most 64 bytes, which are 155 digits; the index judges the rest. */

@@ -8,6 +8,7 @@ import type { KvEventFeed } from '../prefix/kv-event-feed.js';
 import type { KvEventIndex } from '../prefix/kv-event-index.js';
 import { namespaceKey } from '../prefix/namespace.js';
 import type { RestoreResult } from '../prefix/prefix-tree.js';
+import { checkedUse } from '../prefix/radix-upkeep.js';
 import { type RequestView, refuse } from '../request.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
@@ -182,7 +183,7 @@ function checkPlacement({ kind, units, worker, use, namespace }: LearnedPlacemen
     throw refuse('units', 'an array of token ids', units);
   }
   if (typeof worker !== 'string' || worker === '') throw refuse('worker', 'a worker id', worker);
-  if (!Number.isSafeInteger(use) || use < 1) throw refuse('use', 'a positive integer', use);
+  checkedUse(use);
   if (namespace !== undefined && namespace !== null && typeof namespace !== 'string') {
     throw refuse('namespace', 'a string', namespace);
   }

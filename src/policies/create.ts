@@ -15,6 +15,7 @@ import { createLeastLoad } from './least-load.js';
 import { createManual } from './manual.js';
 import { createPassthrough } from './passthrough.js';
 import type { Leg, Policy, PolicyEvents, PolicyName } from './policy.js';
+import { checkedPolicy } from './policy-check.js';
 import { createPowerOfTwo } from './power-of-two.js';
 import { createPrefixHash } from './prefix-hash.js';
 import { createRandom } from './random.js';
@@ -55,7 +56,8 @@ function isSticky(plan: PolicyPlan, { leg, sticky }: PoolSurroundings): boolean 
 }
 
 export function createPolicy(plan: PolicyPlan, around: PoolSurroundings): Policy {
-  const policy = plan.create === undefined ? creators[plan.name](plan.options as never, around) : plan.create();
+  const policy =
+    plan.create === undefined ? creators[plan.name](plan.options as never, around) : checkedPolicy(plan.create());
   return isSticky(plan, around) ? createRoutingKeyOverride(policy, around.sticky, { pins: around.pins }) : policy;
 }
 

@@ -21,6 +21,7 @@ import type { Candidate, WorkerId } from '../workers/candidate.js';
 import { CandidateSet, noCandidates } from '../workers/candidate-set.js';
 import { checkCandidates } from './candidate-check.js';
 import type { Decision, DecisionContext, Policy, RingLookup } from './policy.js';
+import { checkedPolicy } from './policy-check.js';
 import { clockOf, type GivenRuntime, type RuntimeOptions, randomOf, ringOf, runtimeTable } from './runtime-options.js';
 import { TrackedCandidate } from './tracked-candidate.js';
 
@@ -82,7 +83,7 @@ export function standalone(
 ): StandalonePolicy {
   const { clock, random, seed, loadReportMaxAgeMs } = options;
   const given = resolveOptions(runtimeTable, { clock, random, seed, loadReportMaxAgeMs });
-  return new Standalone(policy, clockOf(given), randomOf(given), given.loadReportMaxAgeMs, ring);
+  return new Standalone(checkedPolicy(policy), clockOf(given), randomOf(given), given.loadReportMaxAgeMs, ring);
 }
 
 class Standalone implements StandalonePolicy {
@@ -163,7 +164,7 @@ class Standalone implements StandalonePolicy {
   }
 
   wrap(combinator: (policy: Policy) => Policy): StandalonePolicy {
-    const policy = combinator(this.#policy);
+    const policy = checkedPolicy(combinator(this.#policy));
     return new Standalone(policy, this.#clock, this.#random, this.#reportMaxAgeMs, this.#ring);
   }
 

@@ -14,6 +14,7 @@ import type { WorkerId } from '../workers/candidate.js';
 import { HeadProbe } from './head-probe.js';
 import { HeadTable, holdersPerHead, noHead } from './head-table.js';
 import type { RestoreResult } from './prefix-tree.js';
+import { isUse } from './radix-upkeep.js';
 import type { TokenIds } from './routing-tokens.js';
 
 /** Heads remembered at most, unless told otherwise; the stalest is forgotten first (LB-31). */
@@ -164,7 +165,7 @@ export class HashIndex {
   restore(piece: HashPiece, accepts: (worker: WorkerId) => boolean, now: number): RestoreResult {
     let restored = 0;
     let skipped = 0;
-    const { workers, heads } = piece;
+    const { workers, heads } = (piece ?? {}) as HashPiece;
     if (!Array.isArray(workers) || !Array.isArray(heads)) return { restored, skipped: 1 };
     for (let at = 0; at < heads.length; ) {
       const [low, high, holders] = [heads[at], heads[at + 1], heads[at + 2]];
@@ -176,8 +177,9 @@ export class HashIndex {
         const [age, use] = [heads[at + 1], heads[at + 2]];
         if (
           typeof worker !== 'string' ||
+          typeof age !== 'number' ||
           !(age >= 0 && age <= this.ttlMs) ||
-          !isCount(use, Number.MAX_SAFE_INTEGER) ||
+          !isUse(use) ||
           !accepts(worker)
         ) {
           skipped++;

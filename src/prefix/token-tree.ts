@@ -7,6 +7,7 @@
  * Lists, and arrays that are not large, are copied while they are read: an insert records what its match saw.
  */
 import { refuse } from '../errors.js';
+import { allOf } from '../runtime/all-of.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import { Words } from '../runtime/words.js';
 import type { WorkerId } from '../workers/candidate.js';
@@ -290,10 +291,22 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
 
 const tokenReader: LabelReader<TokenBlock, number[], Uint32Array> = {
   partOf: (node) => Array.from(node.label.words.at.subarray(node.extent, node.extent + node.units)),
-  unitsOf: (parts) => new Uint32Array(parts.flat()),
-  isPart: (value): value is number[] => Array.isArray(value) && value.length > 0 && value.every(isTokenId),
+  unitsOf: joined,
+  isPart: (value): value is number[] => Array.isArray(value) && value.length > 0 && allOf(value, isTokenId),
 };
 
 function isTokenId(value: unknown): boolean {
   return typeof value === 'number' && value >>> 0 === value;
+}
+
+function joined(parts: readonly (readonly number[])[]): Uint32Array {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  const tokens = new Uint32Array(length);
+  let end = 0;
+  for (const part of parts) {
+    tokens.set(part, end);
+    end += part.length;
+  }
+  return tokens;
 }

@@ -191,20 +191,23 @@ export function restorePiece<Label, Part, Units>(
   piece: TreePiece<Part>,
   accepts: (worker: WorkerId) => boolean,
 ): RestoreResult {
-  const { workers, namespaces, parents, labels, holds } = piece;
+  const { workers, namespaces, parents, labels, holds } = (piece ?? {}) as TreePiece<Part>;
   if (![workers, namespaces, parents, labels, holds].every(Array.isArray)) return { restored: 0, skipped: 1 };
   let restored = 0;
   let skipped = 0;
+  // Placements share beginnings: each label is checked once.
+  const areParts: boolean[] = [];
   for (let i = 0; i < holds.length; i += 3) {
     const worker = workers[holds[i + 1] ?? -1];
     const use = holds[i + 2];
     const parts: Part[] = [];
     let node = holds[i] ?? -1;
     while (node >= 0) {
-      const part = labels[node];
+      const part = labels[node] as Part;
       const parent: unknown = parents[node];
       // Parents come first: anything else might never end.
-      if (!reader.isPart(part) || !Number.isInteger(parent) || (parent as number) >= node) break;
+      areParts[node] ??= reader.isPart(part);
+      if (!areParts[node] || !Number.isInteger(parent) || (parent as number) >= node) break;
       parts.push(part);
       node = parent as number;
     }

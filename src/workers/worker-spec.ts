@@ -6,6 +6,7 @@ import { RoutingConfigError } from '../errors.js';
 import type { OptionsOf, Resolved } from '../options/spec.js';
 import { workerOverloadTable, workerResilienceTable } from '../options/table.js';
 import { resolveOptions } from '../options/validate.js';
+import { allOf } from '../runtime/all-of.js';
 import type { WorkerId } from './candidate.js';
 import type { WorkerStatus } from './health.js';
 
@@ -157,13 +158,14 @@ function checkLabels(labels: WorkerSpec['labels']): ReadonlyMap<string, string> 
   }
   const checked = new Map<string, string>(labels instanceof Map ? labels : Object.entries(labels));
   for (const [name, value] of checked) {
-    if (typeof name !== 'string' || typeof value !== 'string') throw wrong(`labels.${name}`, value, 'must be a string');
+    if (typeof name !== 'string') throw wrong('labels', name, 'must have names that are strings');
+    if (typeof value !== 'string') throw wrong(`labels.${name}`, value, 'must be a string');
   }
   return checked;
 }
 
 function checkModels(models: unknown, labels: ReadonlyMap<string, string>): readonly string[] {
-  if (models !== undefined && !(Array.isArray(models) && models.every((model) => typeof model === 'string'))) {
+  if (models !== undefined && !(Array.isArray(models) && allOf(models, (model) => typeof model === 'string'))) {
     throw wrong('models', models, 'must be an array of model ids');
   }
   const named = (models ?? []) as readonly string[];
