@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import ts from 'typescript';
 import type { Consumer } from './tarball.js';
 import type { Task } from './task.js';
 
@@ -28,11 +29,9 @@ export function contentsTasks({ directory, files }: Consumer): Task[] {
         const read = (path: string): string => readFileSync(join(directory, 'node_modules/kvroute', path), 'utf8');
         for (const path of declarations) {
           const text = read(path);
-          const from = [...text.matchAll(/(?:from|import\(|import|require\() ?['"]([^'"]+)['"]/g)].map(
-            ([, name]) => name,
-          );
+          const from = ts.preProcessFile(text).importedFiles.map(({ fileName }) => fileName);
           assert.deepEqual(
-            from.filter((name) => !name?.startsWith('.')),
+            from.filter((name) => !name.startsWith('.')),
             [],
             path,
           );
