@@ -206,8 +206,9 @@ export function restorePiece<Label, Part, Units>(
       const part = labels[node] as Part;
       const parent: unknown = parents[node];
       // Parents come first: anything else might never end.
+      if (!Number.isInteger(parent) || (parent as number) >= node) break;
       areParts[node] ??= reader.isPart(part);
-      if (!areParts[node] || !Number.isInteger(parent) || (parent as number) >= node) break;
+      if (!areParts[node]) break;
       parts.push(part);
       node = parent as number;
     }

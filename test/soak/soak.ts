@@ -17,6 +17,8 @@ const limitMs = 5;
 /** What the second half may use more than the first: compiled code and its statistics still grow a little. */
 const tolerance = 1.03;
 const toleratedBytes = 2 ** 20;
+/** Selections of each router after which all its bounds are reached and its heap must be flat. */
+const steadyAfter = 50_000;
 /** Of the selections, for large fleets: some policies look at every worker. */
 const wideShare = 0.02;
 /** Of the selections of a phase, those that belong to its start: their time is printed and not judged. */
@@ -88,11 +90,12 @@ function printRouters({ subjects: rows }: PhaseResult): void {
   }
 }
 
-function printHeap({ name, heap: [middle = 0, end = 0, ended = 0] }: PhaseResult): void {
+function printHeap({ name, subjects: rows, heap: [middle = 0, end = 0, ended = 0] }: PhaseResult): void {
   console.log(
     `  heap and array buffers: first half ${megabytes(middle)} MB, second half ${megabytes(end)} MB, all ended ${megabytes(ended)} MB`,
   );
-  if (end > middle * tolerance + toleratedBytes) {
+  const isSteady = rows.every((row) => row.selections >= 2 * steadyAfter);
+  if (isSteady && end > middle * tolerance + toleratedBytes) {
     findings.push(`${name}: the heap grew from ${megabytes(middle)} to ${megabytes(end)} MB`);
   }
 }

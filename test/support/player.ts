@@ -24,7 +24,7 @@ export class Player {
   snapshotTaken: ((pieces: readonly SnapshotPiece[]) => void) | undefined;
   readonly #clock: ManualClock;
   readonly #around: Around;
-  readonly #held: Held[] = [];
+  #held: Held[] = [];
   #forgotten: Lease[] = [];
 
   constructor(router: Router, clock: ManualClock, around: Around = plainly) {
@@ -36,8 +36,9 @@ export class Player {
 
   /** Leases that nobody has ended, those included that their owner forgot. Those of removed workers are among them. */
   openLeases(): Lease[] {
+    this.#held = this.#held.filter(({ lease }) => lease.open);
     this.#forgotten = this.#forgotten.filter((lease) => lease.open);
-    return [...this.#held.map(({ lease }) => lease).filter((lease) => lease.open), ...this.#forgotten];
+    return [...this.#held.map(({ lease }) => lease), ...this.#forgotten];
   }
 
   play(call: Call): void {

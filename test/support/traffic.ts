@@ -119,7 +119,7 @@ export class Traffic {
     else if (chance < 0.0143) yield { do: 'snapshot' };
     else if (chance < 0.0146) yield { do: 'rank', request: this.#request() };
     else if (chance < 0.016) yield { do: 'explain', request: this.#request() };
-    else if (chance < 0.02) yield { do: 'elsewhere', worker: this.#someWorker(), routingKey: this.#key() };
+    else if (chance < 0.02) yield this.#elsewhere();
     else if (chance < 0.06 && kvEvents) yield* this.#kvEvents();
     // About two requests a worker are in flight.
     for (let ends = this.#below(this.#open > 2 * this.#plan.workers ? 4 : 2); ends > 0; ends--) yield this.#end();
@@ -137,7 +137,7 @@ export class Traffic {
       do: 'select',
       request: this.#chance(0.01) ? { ...request, exclude: [this.#someWorker(), this.#someWorker()] } : request,
       ...(this.#chance(this.#plan.narrowed ?? 0.02) && { candidates: this.#someWorkers(1 + this.#below(12)) }),
-      ...(begin && { begin: this.#chance(0.05) ? { ...begin, scope: `request-${this.#requests}` } : begin }),
+      ...(begin && { begin: this.#chance(0.5) ? { ...begin, scope: `request-${this.#requests}` } : begin }),
     };
   }
 
@@ -184,6 +184,11 @@ export class Traffic {
     const from = this.#below(30_000);
     tokens.set(corpus.tokens.subarray(from, from + own), shared);
     return tokens;
+  }
+
+  #elsewhere(): Call {
+    this.#open += 1;
+    return { do: 'elsewhere', worker: this.#someWorker(), routingKey: this.#key() };
   }
 
   #end(): Call {
