@@ -10,7 +10,7 @@ import { PerformanceObserver, performance } from 'node:perf_hooks';
 import { threadCpuMs } from '../support/thread-cpu.js';
 
 /** Reading the CPU time costs several microseconds, so it is not read for every call. */
-const callsPerMark = 16;
+const callsPerMark = 64;
 
 /** In front of the labels of calls of a start. */
 export const startLabel = 'start: ';
