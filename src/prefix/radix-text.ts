@@ -69,6 +69,12 @@ function sameText(text: string, position: number, label: string, from: number, l
   return text.substring(position, position + length) === label.substring(from, from + length);
 }
 
+/** Code points in the first `length` code units of a node's label. */
+export function codePointsOf(node: RadixNode<string>, length: number): number {
+  // No pairs in all, no pairs in part.
+  return node.units === node.label.length ? length : countCodePoints(node.label.substring(0, length));
+}
+
 /** A copy of `text` from `start` to `end` that holds no other string. */
 export function copyText(text: string, start: number, end: number): string {
   if (end - start < longText) return text.substring(start, end);
@@ -87,8 +93,8 @@ export const textLabels: Labels<string> = {
 
   split(node: RadixNode<string>, head: RadixNode<string>, length: number): void {
     const { label, extent, units } = node;
+    head.units = codePointsOf(node, length);
     setPart(head, label, 0, length, extent);
-    head.units = countCodePoints(head.label);
     setPart(node, label, length, label.length, extent);
     node.units = units - head.units;
   },

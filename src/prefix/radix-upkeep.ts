@@ -6,7 +6,7 @@
  * it leaves holdings to reclaim, and while the free budget is smaller than that number an insert reclaims as many
  * holdings as it adds units. So once the tree is full again none is left, and each eviction frees a unit.
  */
-import { refuse } from '../errors.js';
+import { RoutingConfigError, refuse } from '../errors.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { RadixCore } from './radix-core.js';
 
@@ -66,4 +66,10 @@ export function isUse(use: unknown): use is number {
 /** @throws TypeError for a use no tree can have given out */
 export function checkedUse(use: number): void {
   if (!isUse(use)) throw refuse('use', `an integer from 1 to ${maxUse}`, use);
+}
+
+/** @throws RoutingConfigError for a budget that is no number above 0 (CF-28) */
+export function checkedBudget(units: number): number {
+  if (typeof units !== 'number' || !(units > 0)) throw new RoutingConfigError('maxTreeSize', units, 'must be above 0');
+  return units;
 }

@@ -3,6 +3,7 @@
  * points whatever the encoding (B02). The descent compares whole labels natively; a match and the insert that follows
  * share one descent. No recursion anywhere: a prompt of many megabytes is an ordinary input (B90).
  */
+import { refuse } from '../errors.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import { countCodePoints } from '../runtime/text.js';
 import type { WorkerId } from '../workers/candidate.js';
@@ -17,8 +18,8 @@ import {
 import { RadixCore } from './radix-core.js';
 import { childOf, RadixNode } from './radix-node.js';
 import { RadixPath } from './radix-path.js';
-import { agreement, copyText, insidePair, textKey, textLabels } from './radix-text.js';
-import { checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
+import { agreement, codePointsOf, copyText, insidePair, textKey, textLabels } from './radix-text.js';
+import { checkedBudget, checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
 import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
 
 /** How large a string tree may grow. */
@@ -36,8 +37,9 @@ export class StringTree implements PrefixTree<string, string> {
   #namespace: string | undefined = undefined;
   #version = 0;
 
+  /** @throws RoutingConfigError when the budget is no number above 0 */
   constructor(options: StringTreeOptions) {
-    this.#core = new RadixCore(textLabels, options.maxTreeSize);
+    this.#core = new RadixCore(textLabels, checkedBudget(options.maxTreeSize));
   }
 
   get size(): number {
@@ -61,10 +63,11 @@ export class StringTree implements PrefixTree<string, string> {
   }
 
   set maxTreeSize(units: number) {
-    this.#core.maxTreeSize = units;
+    this.#core.maxTreeSize = checkedBudget(units);
   }
 
   match(text: string, namespace?: string): TreeMatch {
+    checkText(text);
     this.#descend(text, namespace);
     const { matchedUnits, requestUnits, deepest } = this.#path;
     const tenants = deepest === undefined ? [] : this.#core.tenantsOf(deepest, maxListedTenants);
@@ -72,6 +75,7 @@ export class StringTree implements PrefixTree<string, string> {
   }
 
   insert(text: string, worker: WorkerId, namespace?: string): number {
+    checkText(text);
     const core = this.#core;
     const tenant = core.tenants.numberOf(worker);
     if (text.length === 0) return 0;
@@ -87,6 +91,7 @@ export class StringTree implements PrefixTree<string, string> {
   }
 
   insertPlacement(text: string, worker: WorkerId, use: number, namespace?: string): boolean {
+    checkText(text);
     checkedUse(use);
     const core = this.#core;
     const tenant = core.tenants.numberOf(worker);
@@ -184,7 +189,7 @@ export class StringTree implements PrefixTree<string, string> {
       if (text.substring(position, end) !== label) {
         partial = child;
         agreed = agreement(text, position, label);
-        units = countCodePoints(label.substring(0, agreed));
+        units = codePointsOf(child, agreed);
       }
       knownUnits += units;
       if (mayBeDead && readable) readable = core.isReadable(child);
@@ -234,3 +239,7 @@ const textReader: LabelReader<string, string, string> = {
   unitsOf: (parts) => parts.join(''),
   isPart: (value): value is string => typeof value === 'string' && value.length > 0,
 };
+
+function checkText(text: unknown): void {
+  if (typeof text !== 'string') throw refuse('text', 'a string', text);
+}

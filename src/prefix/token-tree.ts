@@ -6,7 +6,7 @@
  * A list of numbers is checked as far as it is read, which is up to its last whole page, before anything changes (LB-42).
  * Lists, and arrays that are not large, are copied while they are read: an insert records what its match saw.
  */
-import { refuse } from '../errors.js';
+import { RoutingConfigError, refuse } from '../errors.js';
 import { allOf } from '../runtime/all-of.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import { Words } from '../runtime/words.js';
@@ -23,7 +23,7 @@ import { RadixCore } from './radix-core.js';
 import { childOf, RadixNode } from './radix-node.js';
 import { RadixPath } from './radix-path.js';
 import { type TokenBlock, TokenLabels } from './radix-tokens.js';
-import { checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
+import { checkedBudget, checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
 import type { TokenIds } from './routing-tokens.js';
 import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
 
@@ -58,10 +58,15 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
   /** Ids in whole pages. */
   #length = 0;
 
+  /** @throws RoutingConfigError when the budget is no number above 0, or the page size no positive integer */
   constructor(options: TokenTreeOptions) {
-    this.#blockSize = options.blockSize;
-    this.#labels = new TokenLabels(options.blockSize, options.salt ?? 0);
-    this.#core = new RadixCore(this.#labels, options.maxTreeSize);
+    const { blockSize } = options;
+    if (!Number.isSafeInteger(blockSize) || blockSize < 1) {
+      throw new RoutingConfigError('blockSize', blockSize, 'must be a positive integer');
+    }
+    this.#blockSize = blockSize;
+    this.#labels = new TokenLabels(blockSize, options.salt ?? 0);
+    this.#core = new RadixCore(this.#labels, checkedBudget(options.maxTreeSize));
   }
 
   get size(): number {
@@ -85,7 +90,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
   }
 
   set maxTreeSize(units: number) {
-    this.#core.maxTreeSize = units;
+    this.#core.maxTreeSize = checkedBudget(units);
   }
 
   match(tokens: TokenIds, namespace?: string): TreeMatch {

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
+import { RoutingConfigError } from '../../src/errors.js';
 import { StringTree } from '../../src/prefix/string-tree.js';
 import { seededRandom } from '../../src/runtime/random.js';
 
@@ -80,6 +81,29 @@ describe('matching', () => {
     expect(tree.match('\u0001s1\u0001same text').tenants).toEqual(['w2']);
     expect(tree.match('same text', '__proto__').tenants).toEqual([]);
     expect(tree.size).toBe(9 + 13 + 9);
+  });
+});
+
+describe('input', () => {
+  it('LB-42: text that is no string is refused before anything changes', () => {
+    const tree = treeOf(['known', 'w1']);
+    for (const text of [undefined, null, 7, {}, ['known']] as unknown as string[]) {
+      expect(() => tree.match(text)).toThrow(/^text: expected a string/);
+      expect(() => tree.insert(text, 'w2')).toThrow(TypeError);
+      expect(() => tree.insertPlacement(text, 'w2', 3)).toThrow(TypeError);
+    }
+    expect([tree.tenants(), tree.size, tree.lastUse]).toEqual([['w1'], 5, 1]);
+  });
+
+  it('LB-40: a budget must be above 0', () => {
+    for (const maxTreeSize of [0, -1, Number.NaN, '5', undefined] as number[]) {
+      expect(() => new StringTree({ maxTreeSize })).toThrow(RoutingConfigError);
+      const tree = treeOf(['known', 'w1']);
+      expect(() => {
+        tree.maxTreeSize = maxTreeSize;
+      }).toThrow(/^maxTreeSize: must be above 0/);
+      expect(tree.maxTreeSize).toBe(unlimited);
+    }
   });
 });
 

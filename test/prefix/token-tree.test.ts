@@ -119,6 +119,12 @@ describe('input', () => {
     expect(() => treeOf(4).match(new Array(2 ** 32 - 1) as number[])).toThrow(TypeError);
   });
 
+  it('LB-40: a page size must be a positive integer', () => {
+    for (const blockSize of [0, -1, 1.5, Number.NaN, Infinity, undefined] as number[]) {
+      expect(() => new TokenTree({ maxTreeSize: 100, blockSize })).toThrow(/^blockSize: must be a positive integer/);
+    }
+  });
+
   it('LB-34: a use no tree gives out is refused', () => {
     const tree = treeOf(4);
     for (const use of [0, -1, 1.5, Number.NaN, Infinity, 2 ** 53]) {
