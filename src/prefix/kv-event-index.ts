@@ -9,23 +9,24 @@
  *
  * Storing and removing are O(1) a block, a query O(blocks matched). Removing or clearing a worker is O(1): its slot in
  * the sets is retired, unreadable at once, and given again only when a bounded clean-up has reached all its blocks
- * (LB-5, CA-95). Memory: about 40 bytes a block and 25 a name. Calls cannot throw for what an engine sent.
+ * (LB-5, CA-95). Memory: about 45 bytes a block and 25 a name. Calls cannot throw for what an engine sent.
  */
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
-import { avalanche } from '../runtime/mix.js';
 import type { WorkerId } from '../workers/candidate.js';
+import { BlockChain } from './block-chain.js';
 import { noBlock } from './block-table.js';
 import type { CheckedEvent } from './kv-event-reader.js';
 import { KvHoldings } from './kv-holdings.js';
 import { type KvMatch, KvOverlaps } from './kv-overlaps.js';
 import { expirySecond, type KvPruneLimits, pruneBlocks } from './kv-prune.js';
 import { IndexedWorker } from './kv-worker.js';
-import { badToken, copyTokens, type TokenIds } from './routing-tokens.js';
-import { TokenHash } from './token-hash.js';
+import type { TokenIds } from './routing-tokens.js';
 import { nobody } from './worker-sets.js';
 
 /** Pruning is checked this often (CA-96). */
 const pruneIntervalMs = 30_000;
+/** Room for larger events is not kept. */
+const largestKept = 16_384;
 
 /** Which worker holds which blocks, as the engines' events tell (CA-81 to CA-87). */
 export class KvEventIndex {
@@ -35,9 +36,10 @@ export class KvEventIndex {
   readonly #workers = new Map<WorkerId, IndexedWorker>();
   /** Clean-ups of retired slots, and a pruning under way: each is a walk in bounded pieces. */
   readonly #work: Generator<undefined, void, undefined>[] = [];
-  readonly #chain = new TokenHash();
+  #chain = new BlockChain(1);
   readonly #match: KvOverlaps = new KvOverlaps((slot) => this.#holdings.workerOf(slot)?.id);
-  #copy = new Uint32Array(16);
+  /** The blocks of the event at hand; those the worker did not hold before are marked by their complement. */
+  #applied: Int32Array = new Int32Array(64);
   /** Whose block size is the effective one; it learned last (CA-91). */
   #learner: IndexedWorker | undefined;
   #learned = 0;
@@ -86,25 +88,30 @@ export class KvEventIndex {
    */
   stored(id: WorkerId, event: CheckedEvent, now: number): number {
     if (event.count === 0) return 0;
-    const { keys, tokens, blockSize } = event;
     const worker = this.#subscribe(id);
-    this.#learn(worker, blockSize);
+    this.#learn(worker, event.blockSize);
     const second = Math.floor(now / 1000);
     const expiry = expirySecond(this.limits, now);
-    const chain = this.#chain;
+    const chain = this.#chainOf(event.blockSize);
     let parent = noBlock;
     if (event.hasParent) {
       parent = worker.names.get(event.parentLow, event.parentHigh);
       if (parent === noBlock || this.#holdings.blocks.touch(parent) < expiry) return event.count;
-      chain.start(this.#holdings.blocks.low(parent), this.#holdings.blocks.high(parent));
-    } else startChain(chain, blockSize);
+      chain.startAfter(this.#holdings.blocks.low(parent), this.#holdings.blocks.high(parent));
+    }
+    // First all chains, then all blocks, then all names: nearly every look-up waits for memory, and in short loops the
+    // processor has several of them under way.
+    const lanes = chain.lanesOf(event.tokens, event.count);
+    const applied = this.#room(event.count);
     for (let i = 0; i < event.count; i++) {
-      chain.mix(tokens, i * blockSize, (i + 1) * blockSize);
-      chain.close();
-      const block = this.#blockFor(parent, second, expiry);
-      const isNew = this.#holdings.hold(worker, block);
-      this.#name(worker, block, isNew, keys[2 * i] as number, keys[2 * i + 1] as number);
+      const block = this.#blockFor(parent, lanes[2 * i] as number, lanes[2 * i + 1] as number, second, expiry);
+      applied[i] = this.#holdings.hold(worker, block) ? ~block : block;
       parent = block;
+    }
+    for (let i = 0; i < event.count; i++) {
+      const block = applied[i] as number;
+      const isNew = block < 0;
+      worker.name(event.keys[2 * i] as number, event.keys[2 * i + 1] as number, isNew ? ~block : block, isNew);
     }
     this.#lastTouch = second;
     this.#step();
@@ -115,9 +122,12 @@ export class KvEventIndex {
   removed(id: WorkerId, event: CheckedEvent): void {
     const worker = this.#workers.get(id);
     if (worker === undefined) return;
+    const applied = this.#room(event.count);
     for (let i = 0; i < event.count; i++) {
-      const block = worker.names.delete(event.keys[2 * i] as number, event.keys[2 * i + 1] as number);
-      if (block !== noBlock) this.#holdings.loseName(worker, block);
+      applied[i] = worker.names.delete(event.keys[2 * i] as number, event.keys[2 * i + 1] as number);
+    }
+    for (let i = 0; i < event.count; i++) {
+      if (applied[i] !== noBlock) this.#holdings.loseName(worker, applied[i] as number);
     }
     this.#step();
   }
@@ -193,15 +203,13 @@ export class KvEventIndex {
 
   #walk(tokens: TokenIds, now: number, match: KvOverlaps): void {
     const { blocks } = this.#holdings;
-    const chain = this.#chain;
     const expiry = expirySecond(this.limits, now);
     const { blockSize, requestBlocks } = match;
-    startChain(chain, blockSize);
+    const chain = this.#chainOf(blockSize);
     let parent = noBlock;
     let holders = nobody;
     for (let i = 0; i < requestBlocks; i++) {
-      this.#mixBlock(tokens, i * blockSize, blockSize);
-      chain.close();
+      chain.next(tokens);
       const block = i === 0 ? blocks.find(chain.low, chain.high) : blocks.findAfter(parent, chain.low, chain.high);
       if (block === noBlock || blocks.touch(block) < expiry) {
         match.finish(i);
@@ -217,21 +225,23 @@ export class KvEventIndex {
     match.finish(requestBlocks);
   }
 
-  #mixBlock(tokens: TokenIds, from: number, blockSize: number): void {
-    if (tokens instanceof Uint32Array) {
-      this.#chain.mix(tokens, from, from + blockSize);
-      return;
-    }
-    if (this.#copy.length < blockSize) this.#copy = new Uint32Array(blockSize);
-    const bad = copyTokens(tokens, from, from + blockSize, this.#copy);
-    if (bad >= 0) throw badToken(tokens, bad);
-    this.#chain.mix(this.#copy, 0, blockSize);
+  /** The running chain, at the start of a prompt. */
+  #chainOf(blockSize: number): BlockChain {
+    if (this.#chain.blockSize !== blockSize) this.#chain = new BlockChain(blockSize);
+    else this.#chain.start();
+    return this.#chain;
   }
 
-  /** The block of the running chain, touched now; a new one when there is none or it has expired. */
-  #blockFor(parent: number, second: number, expiry: number): number {
+  #room(count: number): Int32Array {
+    if (this.#applied.length < count || this.#applied.length > largestKept) {
+      this.#applied = new Int32Array(Math.max(count, 64));
+    }
+    return this.#applied;
+  }
+
+  /** The block of the chain, touched now; a new one when there is none or it has expired. */
+  #blockFor(parent: number, low: number, high: number, second: number, expiry: number): number {
     const { blocks } = this.#holdings;
-    const { low, high } = this.#chain;
     let block = parent === noBlock ? blocks.find(low, high) : blocks.findAfter(parent, low, high);
     if (block !== noBlock && blocks.touch(block) < expiry) {
       this.#holdings.detach(block);
@@ -241,13 +251,6 @@ export class KvEventIndex {
     else blocks.setTouch(block, second);
     if (parent !== noBlock) blocks.setNext(parent, block);
     return block;
-  }
-
-  #name(worker: IndexedWorker, block: number, isNew: boolean, low: number, high: number): void {
-    const former = worker.names.set(low, high, block);
-    if (former === block) return;
-    if (!isNew) worker.gainName(block);
-    if (former !== noBlock) worker.moveName(former);
   }
 
   #subscribe(id: WorkerId): IndexedWorker {
@@ -287,9 +290,4 @@ export class KvEventIndex {
       if (other.blockSize !== 0 && other.learnedAt > (this.#learner?.learnedAt ?? 0)) this.#learner = other;
     }
   }
-}
-
-/** Blocks of different sizes never match, so the size is where a chain starts from. */
-function startChain(chain: TokenHash, blockSize: number): void {
-  chain.start(avalanche(blockSize), avalanche(~blockSize));
 }

@@ -6,6 +6,7 @@
  * to the same tokens (one for each LoRA adapter, say).
  */
 import type { WorkerId } from '../workers/candidate.js';
+import { noBlock } from './block-table.js';
 import { Map64 } from './map64.js';
 
 export class IndexedWorker {
@@ -38,25 +39,23 @@ export class IndexedWorker {
     return this.names.size === 0 && this.surplus.size === 0;
   }
 
-  /** A held block got one more name. */
-  gainName(block: number): void {
-    this.#setSurplus(block, (this.surplus.get(block) ?? 0) + 1);
-  }
-
-  /** A name of a held block leads to another block now. */
-  moveName(block: number): void {
-    this.#setSurplus(block, (this.surplus.get(block) ?? 0) - 1);
+  /** A name leads to a held block now, `isNew` when the worker did not hold it before. */
+  name(low: number, high: number, block: number, isNew: boolean): void {
+    const former = this.names.set(low, high, block);
+    if (former === block) return;
+    if (!isNew) this.#addSurplus(block, 1);
+    if (former !== noBlock) this.#addSurplus(former, -1);
   }
 
   /** A name of a held block is gone. Returns whether other names keep the block. */
   loseName(block: number): boolean {
-    const surplus = this.surplus.get(block) ?? 0;
-    if (surplus <= 0) return false;
-    this.#setSurplus(block, surplus - 1);
+    if ((this.surplus.get(block) ?? 0) <= 0) return false;
+    this.#addSurplus(block, -1);
     return true;
   }
 
-  #setSurplus(block: number, surplus: number): void {
+  #addSurplus(block: number, difference: number): void {
+    const surplus = (this.surplus.get(block) ?? 0) + difference;
     if (surplus === 0) this.surplus.delete(block);
     else this.surplus.set(block, surplus);
   }
