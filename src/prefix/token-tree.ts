@@ -2,14 +2,10 @@
  * The prefix tree of token requests (section D of spec 05): a unit is a token id, and only whole pages of `blockSize`
  * ids are matched, kept and split at (CA-30, CA-39). Labels are compared in bulk; a match and the insert that follows
  * share one descent. Any 32-bit ids, any page size.
- *
- * A list of numbers is checked as far as it is read, which is up to its last whole page, before anything changes (LB-42).
- * Lists, and arrays that are not large, are copied while they are read: an insert records what its match saw.
  */
-import { RoutingConfigError, refuse } from '../errors.js';
+import { RoutingConfigError } from '../errors.js';
 import { allOf } from '../runtime/all-of.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
-import { Words } from '../runtime/words.js';
 import type { WorkerId } from '../workers/candidate.js';
 import {
   maxListedTenants,
@@ -25,6 +21,7 @@ import { RadixPath } from './radix-path.js';
 import { type TokenBlock, TokenLabels } from './radix-tokens.js';
 import { checkedBudget, checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
 import type { TokenIds } from './routing-tokens.js';
+import { isTokenId, TokenRequest } from './token-request.js';
 import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
 
 /** How large a token tree may grow, and its pages. */
@@ -40,23 +37,16 @@ export interface TokenTreeOptions {
   readonly salt?: number | undefined;
 }
 
-/** Longer arrays are read in place. */
-const copiedTokens = 4096;
-
-/** A prefix tree over token ids, matched in whole pages of `blockSize` (CA-30). */
 export class TokenTree implements PrefixTree<TokenIds, number[]> {
   readonly #labels: TokenLabels;
   readonly #core: RadixCore<TokenBlock>;
   readonly #blockSize: number;
   readonly #path = new RadixPath<TokenBlock>();
-  readonly #copy = new Words(new Uint32Array(copiedTokens));
+  readonly #request: TokenRequest;
   // The request `#path` belongs to; undefined when it belongs to none.
   #tokens: TokenIds | undefined = undefined;
   #namespace: string | undefined = undefined;
   #version = 0;
-  #words: Words = this.#copy;
-  /** Ids in whole pages. */
-  #length = 0;
 
   /** @throws RoutingConfigError when the budget is no number above 0, or the page size no positive integer */
   constructor(options: TokenTreeOptions) {
@@ -65,6 +55,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
       throw new RoutingConfigError('blockSize', blockSize, 'must be a positive integer');
     }
     this.#blockSize = blockSize;
+    this.#request = new TokenRequest(blockSize);
     this.#labels = new TokenLabels(blockSize, options.salt ?? 0);
     this.#core = new RadixCore(this.#labels, checkedBudget(options.maxTreeSize));
   }
@@ -105,11 +96,11 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     const core = this.#core;
     const tenant = core.tenants.numberOf(worker);
     this.#tokens = undefined;
-    if (this.#length === 0) return 0;
+    if (this.#request.length === 0) return 0;
     const before = core.tenants.size;
     const use = ++core.lastUse;
     core.hold(this.#endNode(namespace), tenant, use);
-    this.#words = this.#copy;
+    this.#request.release();
     settle(core, core.tenants.size - before);
     return use;
   }
@@ -122,15 +113,15 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     const path = this.#path;
     const tenant = core.tenants.numberOf(worker);
     core.lastUse = Math.max(core.lastUse, use);
-    if (this.#length === 0) return false;
+    if (this.#request.length === 0) return false;
     const last = path.partial ?? path.last;
-    if (path.knownUnits === this.#length && last !== undefined) {
+    if (path.knownUnits === this.#request.length && last !== undefined) {
       const known = core.holders.find(last, tenant);
       if (known !== 0 && core.holdings.use(known) >= use) return false;
     }
     const before = core.tenants.size;
     core.holdMerged(this.#endNode(namespace), tenant, use);
-    this.#words = this.#copy;
+    this.#request.release();
     settle(core, core.tenants.size - before);
     return true;
   }
@@ -158,7 +149,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
 
   maintain(budget: MaintenanceBudget): boolean {
     this.#tokens = undefined;
-    this.#words = this.#copy;
+    this.#request.release();
     return work(this.#core, budget);
   }
 
@@ -187,7 +178,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     if (this.#tokens !== tokens || this.#namespace !== namespace || this.#version !== this.#core.version) return false;
     const path = this.#path;
     if (path.requestUnits !== tokens.length) return false;
-    if (this.#words === this.#copy || path.knownUnits === this.#length) return true;
+    if (!this.#request.isInPlace || path.knownUnits === this.#request.length) return true;
     // The array is read in place and might have been written to: what made the path end here must still hold.
     if (path.partial !== undefined) {
       return this.#agreedPages(path.knownUnits, path.partial, path.agreed) === 0;
@@ -196,10 +187,10 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
   }
 
   #descend(tokens: TokenIds, namespace: string | undefined): void {
-    this.#read(tokens);
+    this.#request.read(tokens);
     const core = this.#core;
     const path = this.#path;
-    const length = this.#length;
+    const length = this.#request.length;
     const mayBeDead = core.tenants.deadHoldings > 0;
     let node = core.rootOf(namespace);
     let deepest: RadixNode<TokenBlock> | undefined;
@@ -243,7 +234,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
 
   /** The child that agrees with the request from `position` on for a page at least. */
   #agreeingChild(node: RadixNode<TokenBlock>, position: number): RadixNode<TokenBlock> | undefined {
-    this.#key = this.#labels.pageKey(this.#words.at, position);
+    this.#key = this.#labels.pageKey(this.#request.words.at, position);
     let child = childOf(node, this.#key);
     while (child !== undefined) {
       this.#agreed = this.#agreedPages(position, child, 0);
@@ -255,8 +246,8 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
 
   /** Ids, in whole pages, that the request from `position` on shares with a node's label from `skipped` on. */
   #agreedPages(position: number, node: RadixNode<TokenBlock>, skipped: number): number {
-    const count = Math.min(node.units - skipped, this.#length - position);
-    const agreed = this.#words.agreement(position, node.label.words, node.extent + skipped, count);
+    const count = Math.min(node.units - skipped, this.#request.length - position);
+    const agreed = this.#request.words.agreement(position, node.label.words, node.extent + skipped, count);
     return agreed - (agreed % this.#blockSize);
   }
 
@@ -265,32 +256,12 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     const core = this.#core;
     const { last, partial, agreed, knownUnits } = this.#path;
     const parent = partial === undefined ? last : core.split(partial, agreed);
-    if (knownUnits === this.#length && parent !== undefined) return parent;
+    if (knownUnits === this.#request.length && parent !== undefined) return parent;
     const leaf = new RadixNode(this.#labels.empty, 0, 0, parent ?? core.makeRoot(namespace as string));
-    this.#labels.put(leaf, this.#words, knownUnits, this.#length - knownUnits);
+    this.#labels.put(leaf, this.#request.words, knownUnits, this.#request.length - knownUnits);
     // The descent ended by looking for this page, unless it ended inside a node or had nowhere to look.
     core.addNode(partial === undefined && last !== undefined ? this.#key : this.#labels.keyOf(leaf), leaf);
     return leaf;
-  }
-
-  /** Makes `#words` hold the whole pages of a request. */
-  #read(tokens: TokenIds): void {
-    const isArray = tokens instanceof Uint32Array;
-    if (!isArray && !Array.isArray(tokens)) throw refuse('tokens', 'a Uint32Array or an array of integers', tokens);
-    const length = tokens.length - (tokens.length % this.#blockSize);
-    let words = this.#copy;
-    if (isArray) {
-      if (length > copiedTokens) words = new Words(tokens);
-      else words.at.set(tokens.length <= copiedTokens ? tokens : tokens.subarray(0, length));
-    } else {
-      for (let i = 0; i < length; i++) {
-        if (!isTokenId(tokens[i])) throw refuse('tokens', 'integers from 0 to 4294967295', tokens[i]);
-      }
-      if (length > copiedTokens) words = new Words(new Uint32Array(length));
-      words.at.set(tokens.length === length ? tokens : tokens.slice(0, length));
-    }
-    this.#words = words;
-    this.#length = length;
   }
 }
 
@@ -299,10 +270,6 @@ const tokenReader: LabelReader<TokenBlock, number[], Uint32Array> = {
   unitsOf: joined,
   isPart: (value): value is number[] => Array.isArray(value) && value.length > 0 && allOf(value, isTokenId),
 };
-
-function isTokenId(value: unknown): boolean {
-  return typeof value === 'number' && value >>> 0 === value;
-}
 
 function joined(parts: readonly (readonly number[])[]): Uint32Array {
   let length = 0;

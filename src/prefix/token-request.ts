@@ -1,0 +1,56 @@
+/**
+ * The token ids of one request in the form the token tree works on: whole pages, as `Words`. A list of numbers is
+ * checked as far as it is read, which is up to its last whole page (LB-42). Lists, and arrays that are not large, are
+ * copied, so that an insert records what its match saw; larger arrays are read in place.
+ */
+import { refuse } from '../errors.js';
+import { Words } from '../runtime/words.js';
+import type { TokenIds } from './routing-tokens.js';
+
+/** Longer arrays are read in place; longer lists are copied to memory of their own. */
+const copiedTokens = 4096;
+
+export class TokenRequest {
+  readonly #blockSize: number;
+  readonly #copy = new Words(new Uint32Array(copiedTokens));
+  words: Words = this.#copy;
+  /** Ids in whole pages. */
+  length = 0;
+  /** Whether `words` is the caller's memory. */
+  isInPlace = false;
+
+  constructor(blockSize: number) {
+    this.#blockSize = blockSize;
+  }
+
+  /** @throws TypeError on `tokens`, before anything changes */
+  read(tokens: TokenIds): void {
+    const isArray = tokens instanceof Uint32Array;
+    if (!isArray && !Array.isArray(tokens)) throw refuse('tokens', 'a Uint32Array or an array of integers', tokens);
+    const length = tokens.length - (tokens.length % this.#blockSize);
+    let words = this.#copy;
+    if (isArray) {
+      if (length > copiedTokens) words = new Words(tokens);
+      else words.at.set(tokens.length <= copiedTokens ? tokens : tokens.subarray(0, length));
+    } else {
+      for (let i = 0; i < length; i++) {
+        if (!isTokenId(tokens[i])) throw refuse('tokens', 'integers from 0 to 4294967295', tokens[i]);
+      }
+      if (length > copiedTokens) words = new Words(new Uint32Array(length));
+      words.at.set(tokens.length === length ? tokens : tokens.slice(0, length));
+    }
+    this.words = words;
+    this.length = length;
+    this.isInPlace = isArray && words !== this.#copy;
+  }
+
+  /** Lets go of a large request. */
+  release(): void {
+    this.words = this.#copy;
+    this.isInPlace = false;
+  }
+}
+
+export function isTokenId(value: unknown): boolean {
+  return typeof value === 'number' && value >>> 0 === value;
+}
