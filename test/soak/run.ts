@@ -129,7 +129,8 @@ class Run {
       );
     }
     const listeners = getEventListeners(sharedSignal, 'abort').length;
-    const watching = removed.filter(({ open }) => open).length;
+    // A worker may also have gone while the leases grew old: it was draining.
+    const watching = this.#player.openLeases().filter(({ open }) => open).length;
     this.audit.check(listeners <= watching, () => `${listeners} listeners on the shared signal`);
   }
 
