@@ -50,6 +50,8 @@ export class Meter {
   isStarting = false;
   readonly #observer: PerformanceObserver;
   #slow: SlowCall[] = [];
+  /** Slow calls that are judged next time. */
+  #waiting: SlowCall[] = [];
   #pauses: Pause[] = [];
   #callsSinceMark = callsPerMark;
   #mark = threadCpuMs();
@@ -86,10 +88,10 @@ export class Meter {
     return result;
   };
 
-  /** Judges what was slow since the last time. Collections are told about in a later turn, so it waits for that. */
+  /** Judges what was slow before the last time: collections are told about in a later turn of the event loop. */
   async settle(): Promise<void> {
-    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
-    for (const { label, start, wallMs, cpuMs } of this.#slow) {
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const { label, start, wallMs, cpuMs } of this.#waiting) {
       let gcMs = 0;
       for (const pause of this.#pauses) {
         gcMs += Math.max(0, Math.min(pause.end, start + wallMs) - Math.max(pause.start, start));
@@ -102,11 +104,14 @@ export class Meter {
       if (withoutGcMs > this.limitMs) times.overWithoutGc += 1;
       if (ownMs > this.limitMs) times.overOwn += 1;
     }
+    this.#waiting = this.#slow;
+    const earliest = this.#waiting[0]?.start ?? Infinity;
+    this.#pauses = this.#pauses.filter(({ end }) => end > earliest);
     this.#slow = [];
-    this.#pauses = [];
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
+    for (let turn = 0; turn < 3; turn++) await this.settle();
     this.#observer.disconnect();
   }
 

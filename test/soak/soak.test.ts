@@ -10,21 +10,23 @@ import { bounds, subjects, wideSubjects } from './subjects.js';
 async function soak(selections: number, workers: number, chosen = subjects): Promise<PhaseResult> {
   const meter = new Meter(5);
   const result = await runPhase({ name: 'short', subjects: chosen, workers, selections }, meter);
-  meter.stop();
+  await meter.stop();
   return result;
 }
 
 describe('soak, the short run', () => {
-  it('LB-21, LB-31, LB-32, B08, B27, B34, B80: counts and bounds hold under churn, and everything ends at zero', async () => {
-    const { subjects: results, findings } = await soak(9800, 24);
+  it('LB-21, LB-31, LB-32, B08, B27, B34, B80: counts and bounds hold under churn, and everything ends at zero', {
+    timeout: 120_000,
+  }, async () => {
+    const { subjects: results, findings } = await soak(7000, 24);
     expect(findings).toEqual([]);
     const byName = new Map(results.map((result) => [result.name, result]));
     for (const { name } of subjects) {
       const { selections = 0, refused = 0, calls = 0 } = byName.get(name) ?? {};
-      expect(selections, name).toBe(700);
+      expect(selections, name).toBe(500);
       // The traffic did what it is for: most requests found a worker, and much else happened beside them.
       expect(refused, name).toBeLessThan(100);
-      expect(calls, name).toBeGreaterThan(1800);
+      expect(calls, name).toBeGreaterThan(1200);
     }
     // Bounds hold because they were met, not because nothing came near them.
     expect(byName.get('cache_aware: text')?.largestTree).toBeGreaterThan(0.95 * bounds.maxTreeSize);
