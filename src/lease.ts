@@ -102,11 +102,17 @@ export class Lease {
     const signal = this.terms.signal;
     if (signal === undefined) return;
     const onAbort = (): void => this.#endNow('aborted', { aborted: true });
-    if (signal.aborted) {
-      onAbort();
-    } else {
-      this.#onAbort = onAbort;
-      signal.addEventListener('abort', onAbort);
+    try {
+      if (signal.aborted) {
+        onAbort();
+      } else {
+        this.#onAbort = onAbort;
+        signal.addEventListener('abort', onAbort);
+      }
+    } catch (error) {
+      // A signal that cannot be listened to must not leave a count behind: nobody gets to hold this lease.
+      this.finish('disposed', undefined);
+      throw error;
     }
   }
 

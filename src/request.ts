@@ -128,7 +128,8 @@ function checkedLeg(value: unknown): Leg | undefined {
 
 function checkedTokens(value: unknown): TokenIds | undefined {
   if (value === undefined || value === null) return undefined;
-  if (!(value instanceof Uint32Array) && !Array.isArray(value)) {
+  // The length is looked at here, so that a list which cannot be read fails before anything is decided.
+  if (!(value instanceof Uint32Array) && !(Array.isArray(value) && value.length >= 0)) {
     throw refuse('tokens', 'a Uint32Array or an array of integers', value);
   }
   return value;

@@ -9,7 +9,7 @@ import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { KvEventBatch } from './kv-event.js';
 import { KvEventIndex } from './kv-event-index.js';
-import { KvEventReader } from './kv-event-reader.js';
+import { type CheckedEvent, KvEventReader } from './kv-event-reader.js';
 import { nextSequence, type SequenceNumber } from './kv-event-stream.js';
 import type { KvPruneLimits } from './kv-prune.js';
 
@@ -150,6 +150,7 @@ export class KvEventFeed {
       this.#counts.rejectedBatches++;
       return { result: 'rejected', reason: step.result === 'rejected' ? 'sequence' : 'events' };
     }
+    const count = events.length;
     worker.last = step.last;
     if (step.result === 'stale') {
       this.#counts.staleBatches++;
@@ -165,7 +166,7 @@ export class KvEventFeed {
     }
     this.#counts.appliedBatches++;
     const warnings: KvEventWarning[] = [];
-    for (const event of events) this.#applyEvent(id, worker, event, now, warnings);
+    for (let i = 0; i < count; i++) this.#applyEvent(id, worker, this.#eventAt(events, i), now, warnings);
     for (const warning of warnings) this.#warn?.(warning);
     return { result: step.result === 'restarted' ? 'restarted' : 'applied' };
   }
@@ -188,8 +189,22 @@ export class KvEventFeed {
     return isLeft;
   }
 
-  #applyEvent(id: WorkerId, worker: FedWorker, given: unknown, now: number, warnings: KvEventWarning[]): void {
-    const event = this.#reader.read(given);
+  /** The checked event; undefined for one that breaks a rule, and for one that fails when it is read. */
+  #eventAt(events: readonly unknown[], position: number): CheckedEvent | undefined {
+    try {
+      return this.#reader.read(events[position]);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #applyEvent(
+    id: WorkerId,
+    worker: FedWorker,
+    event: CheckedEvent | undefined,
+    now: number,
+    warnings: KvEventWarning[],
+  ): void {
     if (event === undefined) {
       this.#counts.rejectedEvents++;
     } else if (event.type === 'ignored') {
