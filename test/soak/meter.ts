@@ -12,6 +12,9 @@ import { threadCpuMs } from '../support/thread-cpu.js';
 /** Reading the CPU time costs several microseconds, so it is not read for every call. */
 const callsPerMark = 64;
 
+/** After a longer pause between two calls, in which others may have used the processor, it is read anew. */
+const pauseMs = 0.1;
+
 /** In front of the labels of calls of a start. */
 export const startLabel = 'start: ';
 
@@ -55,6 +58,7 @@ export class Meter {
   #pauses: Pause[] = [];
   #callsSinceMark = callsPerMark;
   #mark = threadCpuMs();
+  #lastEnd = 0;
 
   constructor(limitMs: number) {
     this.limitMs = limitMs;
@@ -69,14 +73,15 @@ export class Meter {
 
   /** Runs a call and takes its time. */
   readonly around = <T>(label: string, call: () => T): T => {
-    if (this.#callsSinceMark === callsPerMark) {
+    if (this.#callsSinceMark === callsPerMark || performance.now() - this.#lastEnd > pauseMs) {
       this.#mark = threadCpuMs();
       this.#callsSinceMark = 0;
     }
     this.#callsSinceMark += 1;
     const start = performance.now();
     const result = call();
-    const wallMs = performance.now() - start;
+    this.#lastEnd = performance.now();
+    const wallMs = this.#lastEnd - start;
     const staged = this.isStarting ? startLabel + label : label;
     const times = this.#timesOf(staged);
     times.calls += 1;
