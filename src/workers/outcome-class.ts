@@ -38,15 +38,25 @@ interface LooseOutcome {
 
 /**
  * Classifies an end. No outcome and an abort record nothing (CB-23); a body that broke off is a failure whatever its
- * status was (CB-25); no answer counts as the 5xx the host makes of it (CB-20). A status outside 100–599 says nothing.
+ * status was (CB-25); no answer counts as the 5xx the host makes of it (CB-20). A status outside 100–599 says nothing,
+ * and neither does an outcome that fails when it is read.
  */
 export function classifyOutcome(outcome: LeaseOutcome | undefined, codes: OutcomeCodes): OutcomeClass {
-  const { status, error, aborted }: LooseOutcome = outcome ?? {};
+  const { status, error, aborted } = readOutcome(outcome);
   if (aborted) return 'nothing';
   if (error === 'body') return 'failure';
   if (error === 'connect') return classifyStatus(502, codes);
   if (error === 'timeout') return classifyStatus(504, codes);
   return classifyStatus(status, codes);
+}
+
+function readOutcome(outcome: LeaseOutcome | undefined): LooseOutcome {
+  try {
+    const { status, error, aborted }: LooseOutcome = outcome ?? {};
+    return { status, error, aborted } as LooseOutcome;
+  } catch {
+    return {};
+  }
 }
 
 function classifyStatus(status: number | undefined, codes: OutcomeCodes): OutcomeClass {
