@@ -10,7 +10,7 @@ import { PerformanceObserver, performance } from 'node:perf_hooks';
 import { threadCpuMs } from '../support/thread-cpu.js';
 
 /** Reading the CPU time costs several microseconds, so it is not read for every call. */
-const callsPerMark = 64;
+const callsPerMark = 16;
 
 /** After a longer pause between two calls, in which others may have used the processor, it is read anew. */
 const pauseMs = 0.1;

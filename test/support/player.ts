@@ -8,6 +8,7 @@ import type { Call } from './traffic.js';
 interface Held {
   readonly lease: Lease;
   readonly controller: AbortController | undefined;
+  readonly isShared: boolean;
 }
 
 /** Runs one public call of the router; a place to measure. */
@@ -34,10 +35,13 @@ export class Player {
     setMaxListeners(0, this.sharedSignal);
   }
 
-  /** Leases that nobody has ended, those included that their owner forgot. Those of removed workers are among them. */
+  /** Leases that nobody has ended: those held, of removed workers too, and those their owner forgot. */
   openLeases(): Lease[] {
     this.#held = this.#held.filter(({ lease }) => lease.open);
-    this.#forgotten = this.#forgotten.filter((lease) => lease.open);
+    // One whose worker has left never ends; nobody but its host could hold it, and that one has forgotten it.
+    this.#forgotten = this.#forgotten.filter(
+      (lease) => lease.open && this.router.worker(lease.worker.id) === lease.worker,
+    );
     return [...this.#held.map(({ lease }) => lease), ...this.#forgotten];
   }
 
@@ -131,11 +135,12 @@ export class Player {
     this.#hold(
       this.#around('begin', () => selection.begin({ signal, scope: begin.scope })),
       controller,
+      begin.signal === 'shared',
     );
   }
 
-  #hold(lease: Lease, controller?: AbortController): void {
-    this.#held.push({ lease, controller });
+  #hold(lease: Lease, controller?: AbortController, isShared = false): void {
+    this.#held.push({ lease, controller, isShared });
   }
 
   #end({ which, how, outcome }: Call & { do: 'end' }): void {
@@ -144,8 +149,9 @@ export class Player {
     if (held === undefined) return;
     this.#held[at] = this.#held[this.#held.length - 1] as Held;
     this.#held.pop();
-    const { lease, controller } = held;
-    if (how === 'forget') this.#forgotten.push(lease);
+    const { lease, controller, isShared } = held;
+    // A signal that outlives the request would keep what is forgotten alive: whoever shares one ends its leases.
+    if (how === 'forget' && !isShared) this.#forgotten.push(lease);
     else if (how === 'dispose') this.#around('dispose', () => lease[Symbol.dispose]());
     else if (how === 'abort' && controller !== undefined) this.#around('abort', () => controller.abort());
     else this.#around('end', () => lease.end(how === 'abort' ? { aborted: true } : outcome));
