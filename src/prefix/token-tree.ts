@@ -37,6 +37,7 @@ export interface TokenTreeOptions {
   readonly salt?: number | undefined;
 }
 
+/** A prefix tree over token ids that works in whole pages (CA-51…CA-58). */
 export class TokenTree implements PrefixTree<TokenIds, number[]> {
   readonly #labels: TokenLabels;
   readonly #core: RadixCore<TokenBlock>;

@@ -106,11 +106,11 @@ describe('pairs', () => {
     const { prefills, decodes } = await pairs(1, 1, { prefillTokensPerSecond: 1_000, decodeStepMs: 20 });
     const stand = await gateway(prefills, decodes);
     const asked = post(stand.url, chatBody(10, 'x'.repeat(800)));
-    await until(() => total(stand.router) > 0, 1_000);
+    await until(() => total(stand.router) > 0, 10_000);
     expect(inFlight(stand.router)).toEqual([1, 1]);
     const response = await asked;
     expect(response.headers.get('x-smg-routed-worker-id')).toBe(decodes[0]?.url);
-    await until(() => inFlight(stand.router)[0] === 0, 1_000);
+    await until(() => inFlight(stand.router)[0] === 0, 10_000);
     expect(inFlight(stand.router)).toEqual([0, 1]);
     const text = await response.text();
     expect(text.match(/"content":"\w+ "/g)).toHaveLength(10);
@@ -166,7 +166,7 @@ describe('pairs', () => {
     expect(decode.written()).toBeLessThan(size / 2);
     expect(inFlight(stand.router)).toEqual([0, 1]);
     socket.destroy();
-    expect(await until(() => total(stand.router) === 0, 1_000)).toBeLessThan(100);
+    expect(await until(() => total(stand.router) === 0, 10_000)).toBeLessThan(100);
   });
 
   it('LB-42: what is no request is refused and reaches nobody', async () => {
@@ -190,10 +190,10 @@ describe('clients that leave', () => {
     const stand = await gateway(prefills, decodes);
     const sockets = decodes.map(() => rawPost(stand.url, path, chatBody(3_000)));
     await Promise.all(sockets.map(firstData));
-    await until(() => inFlight(stand.router).join() === '0,0,1,1', 1_000);
+    await until(() => inFlight(stand.router).join() === '0,0,1,1', 10_000);
     for (const socket of sockets) socket.destroy();
-    expect(await until(() => total(stand.router) === 0, 1_000)).toBeLessThan(100);
-    await until(() => decodes.every(({ totals }) => totals.cancelled === 1), 1_000);
+    expect(await until(() => total(stand.router) === 0, 10_000)).toBeLessThan(100);
+    await until(() => decodes.every(({ totals }) => totals.cancelled === 1), 10_000);
     expect(failures(stand.router)).toEqual([0, 0, 0, 0]);
   });
 
@@ -202,9 +202,9 @@ describe('clients that leave', () => {
     prefills[0]?.faults.stallNext(1);
     const stand = await gateway(prefills, decodes);
     const socket = rawPost(stand.url, path, chatBody(5));
-    await until(() => inFlight(stand.router).join() === '1,1', 1_000);
+    await until(() => inFlight(stand.router).join() === '1,1', 10_000);
     socket.destroy();
-    expect(await until(() => total(stand.router) === 0, 1_000)).toBeLessThan(100);
+    expect(await until(() => total(stand.router) === 0, 10_000)).toBeLessThan(100);
     expect(stand.leaseEnds.map(({ end }) => end)).toEqual(['aborted', 'aborted']);
     expect(failures(stand.router)).toEqual([0, 0]);
   });
@@ -282,7 +282,7 @@ describe('requests that find no pair', () => {
     const { prefills, decodes } = await pairs(1, 1);
     const options = { workerOverloadWaitingRequests: 2, loadMonitorIntervalMs: 2_500 };
     const stand = await gateway(prefills, decodes, options, { loadPollIntervalMs: 60_000 });
-    await until(() => stand.router.workers().every(({ report }) => report !== undefined), 1_000);
+    await until(() => stand.router.workers().every(({ report }) => report !== undefined), 10_000);
     stand.router.reportLoad(decodes[0]?.url ?? '', { waitingRequests: 2 });
     const response = await post(stand.url, chatBody(1));
     expect(response.status).toBe(503);
@@ -320,9 +320,9 @@ describe('places on a decode worker', () => {
       ended.push(`${name} ${response.status}`);
     };
     const second = ask('second');
-    await until(() => inFlight(router)[1] === 2, 1_000);
+    await until(() => inFlight(router)[1] === 2, 10_000);
     const third = ask('third');
-    await until(() => inFlight(router)[1] === 3, 1_000);
+    await until(() => inFlight(router)[1] === 3, 10_000);
     await sleep(30);
     expect(ended).toEqual([]);
     first.destroy();
@@ -330,7 +330,7 @@ describe('places on a decode worker', () => {
     expect(ended).toEqual(['second 200', 'third 200']);
     expect(meter.read('smg_pd_admission_waits_total')).toBe(2);
     expect(meter.read('smg_pd_admission_sheds_total')).toBe(0);
-    await until(() => total(router) === 0, 1_000);
+    await until(() => total(router) === 0, 10_000);
   });
 
   it.each([0, 50])(
@@ -350,12 +350,12 @@ describe('places on a decode worker', () => {
   it('B29: a client that leaves while it waits leaves no trace', async () => {
     const { url, router, meter, leaseEnds, first } = await occupied(5_000);
     const waiting = rawPost(url, path, chatBody(2));
-    await until(() => inFlight(router)[1] === 2, 1_000);
+    await until(() => inFlight(router)[1] === 2, 10_000);
     waiting.destroy();
-    expect(await until(() => inFlight(router)[1] === 1, 1_000)).toBeLessThan(100);
+    expect(await until(() => inFlight(router)[1] === 1, 10_000)).toBeLessThan(100);
     expect(leaseEnds.slice(-2).map(({ outcome }) => outcome)).toEqual([{ aborted: true }, { aborted: true }]);
     first.destroy();
-    await until(() => total(router) === 0, 1_000);
+    await until(() => total(router) === 0, 10_000);
     // The place was not taken along.
     expect((await (await post(url, chatBody(1))).text()).endsWith('[DONE]\n\n')).toBe(true);
     expect(meter.read('smg_pd_admission_sheds_total')).toBe(0);
@@ -364,7 +364,7 @@ describe('places on a decode worker', () => {
   it('LM-33: a request wider than the window is shed at once, whoever waits', async () => {
     const { url, router, meter } = await occupied(5_000);
     const waiting = rawPost(url, path, chatBody(2));
-    await until(() => inFlight(router)[1] === 2, 1_000);
+    await until(() => inFlight(router)[1] === 2, 10_000);
     const response = await post(url, JSON.stringify({ ...JSON.parse(chatBody(1)), n: 2 }));
     expect(response.status).toBe(503);
     expect(meter.read('smg_pd_admission_waits_total')).toBe(1);
@@ -402,7 +402,7 @@ describe('KV events', () => {
     const { prefills, decodes } = await pairs(3, 1);
     const stand = await gateway(prefills, decodes);
     await ask(stand, long('one prompt'));
-    await until(() => counts(stand).appliedBatches === 1, 1_000);
+    await until(() => counts(stand).appliedBatches === 1, 10_000);
     await ask(stand, `${long('one prompt')} and a question`);
     await ask(stand, long('another prompt'));
     const prefillDecisions = stand.decisions.filter((decision) => decision.startsWith('prefill'));
@@ -418,7 +418,7 @@ describe('KV events', () => {
     await ask(before, long('known before'));
     const stand = await gateway([two], decodes);
     stand.router.addWorker({ url: one.url, kind: 'prefill', bootstrapPort: one.bootstrapPort, models: ['demo'] });
-    await until(() => counts(stand).appliedBatches === 1, 1_000);
+    await until(() => counts(stand).appliedBatches === 1, 10_000);
     await ask(stand, `${long('known before')} go on`);
     expect(stand.decisions[0]).toBe('prefill event_hit');
     expect(one.totals.requests).toBe(2);
@@ -430,12 +430,12 @@ describe('KV events', () => {
     const gaps: RouterEvents['kvEventGap'][] = [];
     stand.router.on('kvEventGap', (gap) => gaps.push(gap));
     await ask(stand, long('seen'));
-    await until(() => counts(stand).appliedBatches === 1, 1_000);
+    await until(() => counts(stand).appliedBatches === 1, 10_000);
     prefills[0]?.faults.loseKvEvents(2);
     await ask(stand, long('lost'));
     await ask(stand, long('lost too'));
     await ask(stand, long('seen again'));
-    await until(() => counts(stand).appliedBatches === 4, 1_000);
+    await until(() => counts(stand).appliedBatches === 4, 10_000);
     expect(gaps).toEqual([{ worker: prefills[0]?.url, expected: 1, received: 3 }]);
     await ask(stand, `${long('lost')} go on`);
     expect(stand.decisions.at(-2)).toBe('prefill event_hit');
@@ -445,17 +445,17 @@ describe('KV events', () => {
     const { prefills, decodes } = await pairs(1, 1);
     const stand = await gateway(prefills, decodes);
     await ask(stand, long('seen'));
-    await until(() => counts(stand).appliedBatches === 1, 1_000);
+    await until(() => counts(stand).appliedBatches === 1, 10_000);
     prefills[0]?.faults.loseKvEvents(1);
     await ask(stand, long('lost'));
     prefills[0]?.faults.forgetKvEvents();
     await ask(stand, long('seen again'));
-    await until(() => counts(stand).gaps === 1, 1_000);
+    await until(() => counts(stand).gaps === 1, 10_000);
     // The batch that showed the gap can be replayed no more than the lost one: the next one is the new beginning.
-    await until(() => prefillHolds(stand, long('seen')) === false, 1_000);
+    await until(() => prefillHolds(stand, long('seen')) === false, 10_000);
     await sleep(50);
     await ask(stand, long('fresh'));
-    await until(() => prefillHolds(stand, long('fresh')), 1_000);
+    await until(() => prefillHolds(stand, long('fresh')), 10_000);
     expect(prefillHolds(stand, long('seen'))).toBe(false);
   });
 
@@ -463,10 +463,10 @@ describe('KV events', () => {
     const { prefills, decodes } = await pairs(1, 1);
     const stand = await gateway(prefills, decodes);
     await ask(stand, long('before'));
-    await until(() => counts(stand).appliedBatches === 1, 1_000);
+    await until(() => counts(stand).appliedBatches === 1, 10_000);
     prefills[0]?.faults.breakKvEvents();
     await ask(stand, long('meanwhile'));
-    await until(() => counts(stand).appliedBatches === 2, 1_000);
+    await until(() => counts(stand).appliedBatches === 2, 10_000);
     expect(counts(stand)).toMatchObject({ gaps: 0, staleBatches: 0, rejectedBatches: 0 });
     expect(prefillHolds(stand, long('before'))).toBe(true);
   });
@@ -481,15 +481,15 @@ describe('KV events', () => {
     const stand = await gateway([{ url: worker }], [{ url: 'http://127.0.0.1:1' }]);
     const holds = (token: number) => holdsTokens(stand, Array(5).fill(token));
     const write = (line: string) => stream?.write(`${line}\n`);
-    await until(() => stream !== undefined, 1_000);
+    await until(() => stream !== undefined, 10_000);
     write(JSON.stringify([7, [0, [stored(1, 1)]]]));
-    await until(() => holds(1), 1_000);
+    await until(() => holds(1), 10_000);
     write(JSON.stringify([0, [0, [stored(1, 2)]]]));
-    await until(() => holds(2), 1_000);
+    await until(() => holds(2), 10_000);
     expect([holds(1), counts(stand).restarts]).toEqual([false, 1]);
     write('{ "no": batch');
     write(JSON.stringify([5, [0, [['Unheard-of'], stored(1, 3)]]]));
-    await until(() => holds(3), 1_000);
+    await until(() => holds(3), 10_000);
     expect([holds(2), counts(stand).rejectedBatches, counts(stand).gaps]).toEqual([false, 1, 0]);
     expect(paths).toEqual(['/kv_events?from=0']);
   });
@@ -511,9 +511,9 @@ describe('KV events', () => {
       res.once('close', () => open--);
     });
     const stand = await gateway([{ url: worker }], []);
-    await until(() => open === 1, 1_000);
+    await until(() => open === 1, 10_000);
     stand.router.removeWorker(worker);
-    await until(() => open === 0, 1_000);
+    await until(() => open === 0, 10_000);
   });
 
   /** A prefill worker of which only the event stream exists. */

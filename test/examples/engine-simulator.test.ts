@@ -9,6 +9,7 @@ import type { EngineOptions } from '../../examples/shared/engine-simulator/engin
 import { type EngineServer, startEngine } from '../../examples/shared/engine-simulator/server.js';
 import { spawnEngine } from '../../examples/shared/engine-simulator/spawn-engine.js';
 import { tokenize, tokenizeChat } from '../../examples/shared/engine-simulator/tokenizer.js';
+import { until } from '../../examples/shared/until.js';
 
 let engines: EngineServer[] = [];
 
@@ -43,15 +44,6 @@ async function sseEvents(response: Response): Promise<string[]> {
     .split('\n\n')
     .filter((event) => event !== '')
     .map((event) => event.replace(/^data: /, ''));
-}
-
-async function until(condition: () => boolean, withinMs: number): Promise<number> {
-  const from = performance.now();
-  while (!condition()) {
-    if (performance.now() - from > withinMs) throw new Error(`not true within ${withinMs} ms`);
-    await sleep(2);
-  }
-  return performance.now() - from;
 }
 
 const prompt = (characters: number, letter = 'x') => letter.repeat(characters);
@@ -167,11 +159,14 @@ describe('the engine', () => {
   });
 
   it('queues beyond its running window and says so in /v1/loads and /metrics', async () => {
-    const engine = await start({ maxRunningRequests: 2, decodeStepMs: 20, kvCapacityTokens: 4_096 });
+    const engine = await start({ maxRunningRequests: 2, decodeStepMs: 100, kvCapacityTokens: 4_096 });
     const all = ['a', 'b', 'c', 'd'].map((letter) =>
       chat(engine, [{ role: 'user', content: prompt(396, letter) }], 12),
     );
-    await until(() => engine.engine.load().waitingRequests === 2, 1_000);
+    await until(() => {
+      const { runningRequests, waitingRequests } = engine.engine.load();
+      return runningRequests === 2 && waitingRequests === 2;
+    }, 5_000);
     const report = (await (await fetch(`${engine.url}/v1/loads`)).json()) as { loads: Record<string, number>[] };
     expect(report.loads).toHaveLength(1);
     expect(report.loads[0]).toMatchObject({

@@ -186,7 +186,7 @@ describe('relaying', () => {
     let received = 0;
     for await (const part of response) received += (part as Buffer).length;
     expect(received).toBe(total);
-    await until(() => stand.inFlight()[0] === 0, 100);
+    await until(() => stand.inFlight()[0] === 0, 10_000);
     expect(stand.leaseEnds).toMatchObject([{ end: 'body', outcome: { status: 200 } }]);
   });
 });
@@ -200,8 +200,8 @@ describe('clients that leave', () => {
     await sleep(50);
     expect(stand.inFlight()).toEqual([1]);
     socket.destroy();
-    expect(await until(() => stand.inFlight()[0] === 0, 1_000)).toBeLessThan(100);
-    await until(() => engine.totals.cancelled === 1, 1_000);
+    expect(await until(() => stand.inFlight()[0] === 0, 10_000)).toBeLessThan(100);
+    await until(() => engine.totals.cancelled === 1, 10_000);
     expect(engine.engine.load()).toMatchObject({ runningRequests: 0, waitingRequests: 0, usedTokens: 0 });
     expect(stand.leaseEnds).toMatchObject([{ end: 'aborted', outcome: { aborted: true } }]);
     expect(stand.router.workers()[0]?.consecutiveFailures).toBe(0);
@@ -212,10 +212,10 @@ describe('clients that leave', () => {
     engine.faults.stallNext(1);
     const stand = await gateway([engine.url]);
     const socket = rawPost(stand.url, path, chatBody(5));
-    await until(() => stand.inFlight()[0] === 1, 1_000);
+    await until(() => stand.inFlight()[0] === 1, 10_000);
     await sleep(20);
     socket.destroy();
-    expect(await until(() => stand.inFlight()[0] === 0, 1_000)).toBeLessThan(100);
+    expect(await until(() => stand.inFlight()[0] === 0, 10_000)).toBeLessThan(100);
     expect(stand.leaseEnds).toMatchObject([{ end: 'aborted' }]);
     expect(stand.router.workers()[0]?.consecutiveFailures).toBe(0);
   });
@@ -224,14 +224,14 @@ describe('clients that leave', () => {
     const [engine] = (await startEngines(1)) as [EngineServer];
     const stand = await gateway([engine.url]);
     const half = chatBody(5).slice(0, 40);
-    const socket = rawPost(stand.url, path, half, 1_000);
-    await until(() => stand.sockets.length === 1, 1_000);
+    const socket = rawPost(stand.url, path, half, 10_000);
+    await until(() => stand.sockets.length === 1, 10_000);
     await sleep(20);
     socket.destroy();
     const late = rawPost(stand.url, path, chatBody(5));
     late.destroySoon(); // sends everything and closes without waiting for the answer
-    await until(() => stand.sockets.length === 2 && stand.sockets.every(({ destroyed }) => destroyed), 1_000);
-    await until(() => stand.inFlight()[0] === 0, 1_000);
+    await until(() => stand.sockets.length === 2 && stand.sockets.every(({ destroyed }) => destroyed), 10_000);
+    await until(() => stand.inFlight()[0] === 0, 10_000);
     expect((await post(stand.url, chatBody(5))).status).toBe(200);
     expect(engine.totals.requests - engine.totals.cancelled).toBe(1);
   });
@@ -334,7 +334,7 @@ describe('requests that find no worker', () => {
   it('OV-20: a shed is a 503 with its code and Retry-After', async () => {
     const [engine] = (await startEngines(1)) as [EngineServer];
     const stand = await gateway([engine.url], { workerOverloadWaitingRequests: 2, loadMonitorIntervalMs: 2_500 });
-    await until(() => stand.router.workers()[0]?.report !== undefined, 1_000);
+    await until(() => stand.router.workers()[0]?.report !== undefined, 10_000);
     stand.router.reportLoad(engine.url, { waitingRequests: 2 });
     const response = await post(stand.url, chatBody(1));
     expect(response.status).toBe(503);
@@ -399,11 +399,11 @@ describe('over time', () => {
     const [one, two] = (await startEngines(2)) as [EngineServer, EngineServer];
     const stand = await gateway([one.url, two.url], { policy: 'least_load' }, { loadPollIntervalMs: 20 });
     const reports = () => stand.router.workers().map((worker) => worker.report !== undefined);
-    await until(() => reports().every(Boolean), 1_000);
+    await until(() => reports().every(Boolean), 10_000);
     one.faults.failLoads(500);
-    await until(() => reports().join() === 'false,true', 1_000);
+    await until(() => reports().join() === 'false,true', 10_000);
     one.faults.failLoads(undefined);
-    await until(() => reports().every(Boolean), 1_000);
+    await until(() => reports().every(Boolean), 10_000);
   });
 
   it('LR-12: a worker without a load route is read from its metrics', async () => {
@@ -414,7 +414,7 @@ describe('over time', () => {
       res.end('sglang_token_usage{model_name="demo"} 0.25\nsglang_num_queue_reqs{model_name="demo"} 3\n');
     });
     const stand = await gateway([worker], { policy: 'least_load' }, { loadPollIntervalMs: 20 });
-    await until(() => paths.length >= 3, 1_000);
+    await until(() => paths.length >= 3, 10_000);
     expect(paths.slice(0, 3)).toEqual(['/v1/loads', '/metrics', '/metrics']);
     expect(stand.router.workers()[0]?.report).toMatchObject({ ranks: [{ kvCacheUsage: 0.25, waitingRequests: 3 }] });
   });
@@ -479,10 +479,10 @@ describe('the demo’s traffic', () => {
     const measured = newMeasurements();
     const traffic = makeTraffic({ seed: 5, products: 2, conversations: 4, rampMs: 0 });
     const running = runTraffic(stand.url, traffic, measured, stop.signal);
-    await until(() => stand.inFlight()[0] === 4, 1_000);
+    await until(() => stand.inFlight()[0] === 4, 10_000);
     stop.abort();
     await expect(running).rejects.toMatchObject({ name: 'AbortError' });
-    expect(await until(() => stand.inFlight()[0] === 0, 1_000)).toBeLessThan(100);
+    expect(await until(() => stand.inFlight()[0] === 0, 10_000)).toBeLessThan(100);
     expect(measured.failures).toEqual([]);
   });
 });

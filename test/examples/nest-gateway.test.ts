@@ -81,7 +81,7 @@ describe('the module', () => {
     let reports = 0;
     router.on('reportApplied', () => reports++);
     await app.listen(0, '127.0.0.1');
-    await until(() => reports >= 2, 1_000);
+    await until(() => reports >= 2, 10_000);
     await app.close();
     const atEnd = reports;
     await sleep(60);
@@ -186,8 +186,8 @@ describe('clients that leave', () => {
     await Promise.all(sockets.map(firstData));
     expect(inFlight(stand.router)).toEqual([1, 1]);
     for (const socket of sockets) socket.destroy();
-    expect(await until(() => inFlight(stand.router).join() === '0,0', 1_000)).toBeLessThan(100);
-    await until(() => engines.every(({ totals }) => totals.cancelled === 1), 1_000);
+    expect(await until(() => inFlight(stand.router).join() === '0,0', 10_000)).toBeLessThan(100);
+    await until(() => engines.every(({ totals }) => totals.cancelled === 1), 10_000);
     expect(stand.leaseEnds.map(({ end }) => end)).toEqual(['aborted', 'aborted']);
     expect(stand.router.workers().map((worker) => worker.consecutiveFailures)).toEqual([0, 0]);
   });
@@ -197,9 +197,9 @@ describe('clients that leave', () => {
     engine.faults.stallNext(1);
     const stand = await gateway([engine.url]);
     const socket = rawPost(stand.url, path, chatBody(5));
-    await until(() => inFlight(stand.router)[0] === 1, 1_000);
+    await until(() => inFlight(stand.router)[0] === 1, 10_000);
     socket.destroy();
-    expect(await until(() => inFlight(stand.router)[0] === 0, 1_000)).toBeLessThan(100);
+    expect(await until(() => inFlight(stand.router)[0] === 0, 10_000)).toBeLessThan(100);
     expect(stand.leaseEnds).toMatchObject([{ end: 'aborted', outcome: { aborted: true } }]);
   });
 });
@@ -266,7 +266,7 @@ describe('requests that find no worker', () => {
     const [engine] = (await startEngines(1)) as [EngineServer];
     const options = { workerOverloadWaitingRequests: 2 };
     const stand = await gateway([engine.url], options, { loadPollIntervalMs: 2_500 });
-    await until(() => stand.router.workers()[0]?.report !== undefined, 1_000);
+    await until(() => stand.router.workers()[0]?.report !== undefined, 10_000);
     stand.router.reportLoad(engine.url, { waitingRequests: 2 });
     const response = await post(stand.url, chatBody(1));
     expect(response.status).toBe(503);
