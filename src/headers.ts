@@ -1,6 +1,6 @@
 /**
  * Request headers of any shape (LB-43): names are matched whatever their case, arrays yield their elements in order.
- * Nothing here throws and nothing is copied; a value of the wrong type counts as absent (LB-42).
+ * Nothing here throws; a value of the wrong type counts as absent (LB-42).
  */
 
 /** The part of the web `Headers` class that is read. */
@@ -58,5 +58,7 @@ function scan(headers: ReadonlyMap<unknown, unknown>, name: string): unknown {
 }
 
 function usable(value: unknown): string | readonly string[] | undefined {
-  return typeof value === 'string' || Array.isArray(value) ? value : undefined;
+  if (typeof value === 'string') return value;
+  // A copy of the few that are arrays: one that fails when it is read does so here.
+  return Array.isArray(value) ? [...value] : undefined;
 }

@@ -89,8 +89,12 @@ export class BucketPool {
     }
     if (this.#lastView?.candidates === candidates) return this.#lastView;
     const ofCandidates: BucketMember[] = [];
+    const members = this.#members;
+    let at = 0;
     for (const { id } of candidates.workers) {
-      const member = this.#byId.get(id);
+      // Both lists are in registration order, so it is mostly the next one.
+      while (at < members.length && members[at]?.id !== id) at++;
+      const member = members[at++] ?? this.#byId.get(id);
       if (member === undefined) return this.#viewWithStrangers(candidates);
       ofCandidates.push(member);
     }

@@ -10,11 +10,12 @@ import type { WorkerId } from './candidate.js';
 import { CandidateSet, noCandidates } from './candidate-set.js';
 import type { WorkerState } from './worker.js';
 
-/** A worker's place in one list. It is in the list's current set when both have the same build number. */
+/** A worker's place in one list. It is in the list's current set, at `position`, when both have the same build number. */
 export class Membership {
   readonly worker: WorkerState;
   readonly list: AvailableList;
   build = -1;
+  position = -1;
 
   constructor(worker: WorkerState, list: AvailableList) {
     this.worker = worker;
@@ -85,15 +86,21 @@ export class AvailableList {
     for (const membership of this.#memberships.values()) {
       const worker = membership.worker;
       if (worker.isAvailable(now)) {
-        workers.push(worker);
         membership.build = build;
+        membership.position = workers.push(worker) - 1;
       } else {
         lookAgainAt = Math.min(lookAgainAt, worker.availableAt);
       }
     }
-    this.#adopt(new CandidateSet(workers));
+    this.#adopt(new CandidateSet(workers, undefined, (id) => this.#positionIn(build, id)));
     this.#lookAgainAt = lookAgainAt;
     this.#stale = false;
+  }
+
+  #positionIn(build: number, id: WorkerId): number | undefined {
+    if (build !== this.#build) return undefined;
+    const membership = this.#memberships.get(id);
+    return membership?.build === build ? membership.position : -1;
   }
 
   #adopt(set: CandidateSet): void {

@@ -1,9 +1,12 @@
 /**
  * The candidates of one decision: available workers in registration order with what the policies need of the whole
- * set. A pool keeps one set until its membership changes, so nothing here is computed per request: positions are made on
- * first use, the in-flight sum is kept running by the pool (PO-6).
+ * set. A pool keeps one set until its membership changes, so nothing here is computed per request: positions are the
+ * pool's, or made on first use, the in-flight sum is kept running by the pool (PO-6).
  */
 import type { WorkerId, WorkerSignals } from './candidate.js';
+
+/** A position as the owner of a set knows it, -1 for nobody in it; undefined when the owner has gone on to another set. */
+export type PositionOf = (id: WorkerId) => number | undefined;
 
 /** The candidates of one decision, in registration order. */
 export class CandidateSet {
@@ -13,12 +16,14 @@ export class CandidateSet {
   inFlight: number;
   /** @internal Kept here by `fingerprintOf`. */
   fingerprint: string | undefined = undefined;
+  readonly #positionOf: PositionOf | undefined;
   #positions: Map<WorkerId, number> | undefined;
 
   /** O(n) when `inFlight` is not given. */
-  constructor(workers: readonly WorkerSignals[], inFlight?: number) {
+  constructor(workers: readonly WorkerSignals[], inFlight?: number, positionOf?: PositionOf) {
     this.workers = workers;
     this.inFlight = inFlight ?? sumInFlight(workers);
+    this.#positionOf = positionOf;
   }
 
   get size(): number {
@@ -27,7 +32,11 @@ export class CandidateSet {
 
   /** Position of a worker, or -1. O(1) after the first call. */
   indexOf(id: WorkerId): number {
-    this.#positions ??= positionsOf(this.workers);
+    if (this.#positions === undefined) {
+      const known = this.#positionOf?.(id);
+      if (known !== undefined) return known;
+      this.#positions = positionsOf(this.workers);
+    }
     return this.#positions.get(id) ?? -1;
   }
 

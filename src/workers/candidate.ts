@@ -33,6 +33,8 @@ export interface WorkerSignals {
   /** Work selected for the worker since its last report (EW-12). */
   readonly creditTokens: number;
   readonly creditRequests: number;
+  /** @internal Kept here by `fingerprintOf`: the hash of the id. */
+  idLanes?: readonly [number, number] | undefined;
   /** Requests of one pin in flight on this worker (WK-42); `pinKey` is the composed (model, leg, key) string. */
   keyInFlight(pinKey: string): number;
 }

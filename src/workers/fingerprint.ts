@@ -11,10 +11,16 @@ export function fingerprintOf(candidates: CandidateSet): string {
 function hashIds({ workers }: CandidateSet): string {
   let high = workers.length;
   let low = 0x9e3779b1;
-  for (const { id } of workers) {
-    const hash = hashText(id);
-    high = avalanche(high ^ Number.parseInt(hash.slice(0, 8), 16));
-    low = Math.imul(avalanche(low ^ Number.parseInt(hash.slice(8), 16)), 0x85ebca6b) + high;
+  for (const worker of workers) {
+    // A fleet changes by a worker or two: the others have been hashed before.
+    worker.idLanes ??= lanesOf(worker.id);
+    high = avalanche(high ^ worker.idLanes[0]);
+    low = Math.imul(avalanche(low ^ worker.idLanes[1]), 0x85ebca6b) + high;
   }
   return `${workers.length}:${high >>> 0}:${low >>> 0}`;
+}
+
+function lanesOf(id: string): readonly [number, number] {
+  const hash = hashText(id);
+  return [Number.parseInt(hash.slice(0, 8), 16), Number.parseInt(hash.slice(8), 16)];
 }

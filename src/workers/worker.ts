@@ -75,6 +75,7 @@ export class WorkerState implements Worker, WorkerSignals {
   verdict: OverloadVerdict | undefined = undefined;
   selections = 0;
   revision = 0;
+  idLanes: readonly [number, number] | undefined = undefined;
   /** Warnings that are given once a worker. */
   readonly warned: Set<string> = new Set();
   /** Set when it left the registry: late ends touch nothing but this instance (LB-21). */
