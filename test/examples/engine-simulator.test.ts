@@ -2,7 +2,6 @@
  * The simulated engine over real sockets: its cache, its queue, its three formats, its load payloads and its faults.
  * The examples and their numbers are only as honest as this engine.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { BlockCache, blockKeys } from '../../examples/shared/engine-simulator/block-cache.js';
 import type { EngineOptions } from '../../examples/shared/engine-simulator/engine.js';

@@ -451,7 +451,7 @@ describe('the demo’s traffic', () => {
       const started = await startEngines(2, {
         kvCapacityTokens: 8_000,
         prefillTokensPerSecond: 50_000,
-        decodeStepMs: 1,
+        decodeStepMs: 8, // No answer, of ten tokens or more, ends before the user who leaves after 40 ms.
       });
       const stand = await gateway(
         started.map(({ url }) => url),
