@@ -5,9 +5,6 @@
  */
 import type { WorkerId, WorkerSignals } from './candidate.js';
 
-/** A position as the owner of a set knows it, -1 for nobody in it; undefined when the owner has gone on to another set. */
-export type PositionOf = (id: WorkerId) => number | undefined;
-
 /** The candidates of one decision, in registration order. */
 export class CandidateSet {
   /** In registration order (WK-23). */
@@ -16,11 +13,14 @@ export class CandidateSet {
   inFlight: number;
   /** @internal Kept here by `fingerprintOf`. */
   fingerprint: string | undefined = undefined;
-  readonly #positionOf: PositionOf | undefined;
+  readonly #positionOf: ((id: WorkerId) => number | undefined) | undefined;
   #positions: Map<WorkerId, number> | undefined;
 
-  /** O(n) when `inFlight` is not given. */
-  constructor(workers: readonly WorkerSignals[], inFlight?: number, positionOf?: PositionOf) {
+  /**
+   * O(n) when `inFlight` is not given. `positionOf`, where the owner of the set keeps positions, tells the one of a
+   * worker: -1 for nobody in the set, undefined once the owner has gone on to another set.
+   */
+  constructor(workers: readonly WorkerSignals[], inFlight?: number, positionOf?: (id: WorkerId) => number | undefined) {
     this.workers = workers;
     this.inFlight = inFlight ?? sumInFlight(workers);
     this.#positionOf = positionOf;
