@@ -62,7 +62,7 @@ export class RouterCore implements PoolHost {
     this.kvEvents = new KvEventFeed({ warning: (warning) => this.warn(warning) });
     this.leases = new LeaseBook(
       (lease, end, outcome) => this.#leaseEnded(lease, end, outcome),
-      () => this.advance(),
+      (ending) => this.upkeep.expire(ending, this.advance()),
     );
     this.pools = new PoolSet(this);
   }

@@ -119,7 +119,7 @@ export class Lease {
   /** What is due comes first, as in every call: this lease may be past its age already (LB-5, LB-23). */
   #endNow(end: LeaseEnd, outcome: LeaseOutcome | undefined): void {
     if (!this.#open) return;
-    this.#book.settle();
+    this.#book.settle(this);
     this.finish(end, outcome);
   }
 
@@ -138,14 +138,14 @@ export class Lease {
 
 /** The open leases of one router. */
 export class LeaseBook {
-  /** @internal Does what time has made due. */
-  readonly settle: () => void;
+  /** @internal Does what time has made due, the expiry of a lease that is about to end first of all. */
+  readonly settle: (ending: Lease) => void;
   readonly #ended: LeaseEnded;
   #oldest: Lease | undefined = undefined;
   #newest: Lease | undefined = undefined;
   #size = 0;
 
-  constructor(ended: LeaseEnded, settle: () => void) {
+  constructor(ended: LeaseEnded, settle: (ending: Lease) => void) {
     this.#ended = ended;
     this.settle = settle;
   }

@@ -53,13 +53,6 @@ export function applyReports(core: RouterCore, batch: Iterable<ReportEntry>): Re
   return tick;
 }
 
-/** Reports that aged out since they were last looked at: forgets them and tells (LR-30). O(workers). */
-export function dropAgedReports(core: RouterCore, now: number): void {
-  for (const worker of [...core.workers.values()]) {
-    if (worker.load !== undefined && !worker.hasFreshLoad(now)) loseReport(core, worker, 'aged_out');
-  }
-}
-
 /** Judges a report that is kept by the options as they are now: its age limit, and the verdict on it (LB-35). */
 export function reviewReport(core: RouterCore, worker: WorkerState): void {
   const { load } = worker;

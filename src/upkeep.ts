@@ -2,15 +2,18 @@
  * What time makes due (LB-5): draining workers that have settled, breakers that turn half-open, leases past their age,
  * reports that aged out, and the periodic passes of the policies, the pins and the KV index. There are no timers: it
  * runs inside calls that come anyway, in small steps, and in `maintain()`. While nothing is due a call pays for three
- * comparisons; the fleet is walked only when one of its workers is due, and once a second for aged reports.
+ * comparisons; the fleet is walked only when one of its workers is due, and once a second, in steps, for aged reports.
  */
 import type { RouterCore } from './core.js';
-import { removeWorker } from './fleet.js';
-import { dropAgedReports } from './reports.js';
+import { loseReport, removeWorker } from './fleet.js';
+import type { Lease } from './lease.js';
 import { type MaintenanceBudget, StepBudget, TimeBudget } from './runtime/maintenance-budget.js';
+import type { WorkerState } from './workers/worker.js';
 
 /** Looks at the budget that one step inside another call may take: each stands for a few dozen entries. */
 const stepLooks = 8;
+/** Leases or workers between two looks at the budget. */
+const entriesPerLook = 32;
 /** How often periodic work is looked for when none is left over, milliseconds. */
 const passIntervalMs = 1000;
 
@@ -18,8 +21,11 @@ export class Upkeep {
   readonly #core: RouterCore;
   /** Router time at which a worker settles or a breaker turns half-open; `workerDue` brings it forward. */
   #workersAt = Infinity;
-  #reportsAt = 0;
   #passAt = 0;
+  #reportsAt = 0;
+  /** The walk for aged reports, as far as it has come. */
+  #walk: IterableIterator<WorkerState> | undefined;
+  #isExpiring = false;
 
   constructor(core: RouterCore) {
     this.#core = core;
@@ -32,57 +38,94 @@ export class Upkeep {
 
   /** Called at the start of every public call. Bounded; O(1) when nothing is due. */
   run(now: number): void {
-    this.#settle(now);
+    if (now >= this.#workersAt) this.#settleWorkers(now);
+    if (this.#isPastAge(this.#core.leases.oldest, now)) this.#expireLeases(now, new StepBudget(stepLooks));
     if (now >= this.#passAt) this.#pass(now, new StepBudget(stepLooks));
   }
 
   /** One `maintain()` call; returns whether work is left. */
   maintain(now: number): boolean {
-    this.#settle(now);
     const { clock, plan } = this.#core;
-    return this.#pass(now, new TimeBudget(clock, plan.options.maintenanceBudgetMs));
+    const budget = new TimeBudget(clock, plan.options.maintenanceBudgetMs);
+    if (now >= this.#workersAt) this.#settleWorkers(now);
+    const leasesLeft = this.#expireLeases(now, budget);
+    return this.#pass(now, budget) || leasesLeft;
   }
 
-  #settle(now: number): void {
-    if (now >= this.#workersAt) this.#settleWorkers(now);
-    this.#expireLeases(now);
+  /** Releases a lease that is past its age, also before its turn has come (LB-23). */
+  expire(lease: Lease, now: number): void {
+    if (!this.#isPastAge(lease, now)) return;
+    lease.finish('expired', undefined);
+    const { hub } = this.#core;
+    if (hub.heard('leaseExpired')) {
+      hub.emit('leaseExpired', { worker: lease.worker, ageMs: now - lease.terms.begunAt });
+    }
   }
 
   #settleWorkers(now: number): void {
     const core = this.#core;
     this.#workersAt = Infinity;
-    const settled = [...core.workers.values()].filter(({ removeAt }) => removeAt <= now);
+    const settled: WorkerState[] = [];
+    for (const worker of core.workers.values()) if (worker.removeAt <= now) settled.push(worker);
     settled.sort((a, b) => a.removeAt - b.removeAt);
     // A listener may have removed one of them, or taken it back.
     for (const worker of settled) if (worker.removeAt <= now) removeWorker(core, worker.id, worker.removeAt);
-    for (const worker of [...core.workers.values()]) {
+    for (const worker of core.workers.values()) {
       core.breakerMoved(worker, worker.breaker.takeTransitions(now));
       this.workerDue(Math.min(worker.removeAt, worker.breaker.halfOpenAt));
     }
   }
 
-  #expireLeases(now: number): void {
-    const core = this.#core;
-    const maxAge = core.plan.options.maxLeaseAgeMs;
-    if (maxAge === undefined) return;
-    for (let lease = core.leases.oldest; lease !== undefined; lease = core.leases.oldest) {
-      const ageMs = now - lease.terms.begunAt;
-      if (ageMs < maxAge) return;
-      lease.finish('expired', undefined);
-      if (core.hub.heard('leaseExpired')) core.hub.emit('leaseExpired', { worker: lease.worker, ageMs });
+  /** The leases of removed workers are their holders' alone (LB-21). */
+  #isPastAge(lease: Lease | undefined, now: number): lease is Lease {
+    const { maxLeaseAgeMs } = this.#core.plan.options;
+    if (maxLeaseAgeMs === undefined || lease === undefined || !lease.open || lease.state.removed) return false;
+    return now - lease.terms.begunAt >= maxLeaseAgeMs;
+  }
+
+  /** Releases leases past their age, oldest first; returns whether some are left. */
+  #expireLeases(now: number, budget: MaintenanceBudget): boolean {
+    // What a listener calls meanwhile leaves the rest to the calls after this one, however many there are.
+    if (this.#isExpiring) return true;
+    this.#isExpiring = true;
+    const { hub, leases } = this.#core;
+    try {
+      return hub.afterwards(() => {
+        for (let ended = 1; this.#isPastAge(leases.oldest, now); ended++) {
+          this.expire(leases.oldest as Lease, now);
+          if (ended % entriesPerLook === 0 && budget.spent()) return true;
+        }
+        return false;
+      });
+    } finally {
+      this.#isExpiring = false;
     }
   }
 
   #pass(now: number, budget: MaintenanceBudget): boolean {
     const core = this.#core;
-    if (now >= this.#reportsAt) {
-      this.#reportsAt = now + passIntervalMs;
-      dropAgedReports(core, now);
-    }
+    // Listeners that call the router meanwhile begin no pass within the pass.
+    this.#passAt = now + passIntervalMs;
     let isLeft = core.pins.maintain(now, budget);
     isLeft = core.kvEvents.maintain(now, budget) || isLeft;
     for (const pool of core.pools) isLeft = (pool.policy.maintain?.(now, budget) ?? false) || isLeft;
-    this.#passAt = isLeft ? now : now + passIntervalMs;
+    if (now >= this.#reportsAt) isLeft = this.#dropAgedReports(now, budget) || isLeft;
+    if (isLeft) this.#passAt = now;
     return isLeft;
+  }
+
+  /** Forgets reports that aged out and tells (LR-30); nobody has counted them since. Returns whether the walk goes on. */
+  #dropAgedReports(now: number, budget: MaintenanceBudget): boolean {
+    const core = this.#core;
+    this.#walk ??= core.workers.values();
+    let looked = 0;
+    for (const worker of this.#walk) {
+      if (worker.load !== undefined && !worker.hasFreshLoad(now)) loseReport(core, worker, 'aged_out');
+      looked += 1;
+      if (looked % entriesPerLook === 0 && budget.spent()) return true;
+    }
+    this.#walk = undefined;
+    this.#reportsAt = now + passIntervalMs;
+    return false;
   }
 }
