@@ -74,27 +74,33 @@ export class RouterCore implements PoolHost {
     return now;
   }
 
-  makePolicy(plan: PolicyPlan, model: string, leg: Leg): Policy {
-    this.#keepIndex(plan, model);
-    return createPolicy(plan, this.#surroundings(model, leg));
+  makePolicy(plan: PolicyPlan, model: string, leg: Leg, router: RouterPlan = this.plan): Policy {
+    return createPolicy(plan, this.#surroundings(model, leg, router));
   }
 
-  reshapePolicy(pool: Pool, plan: PolicyPlan): Policy | undefined {
-    this.#keepIndex(plan, pool.model);
+  reshapePolicy(pool: Pool, plan: PolicyPlan): Policy {
     const members = [...pool.all.members()].map((worker) => worker.id);
-    return reshapePolicy(pool.policy, pool.plan, plan, this.#surroundings(pool.model, pool.leg), members);
+    return reshapePolicy(pool.policy, plan, this.#surroundings(pool.model, pool.leg, this.plan), members);
   }
 
-  #surroundings(model: string, leg: Leg): PoolSurroundings {
+  #surroundings(model: string, leg: Leg, router: RouterPlan): PoolSurroundings {
     return {
       leg,
       hash: this.hash,
       pins: this.pins,
       kvIndex: () => this.kvEvents.indexFor(model),
       events: policyEventsOf(this.hub, (warning) => this.warn(warning), model, leg),
-      sticky: this.plan.options,
+      sticky: router.options,
       salt: this.#salt,
     };
+  }
+
+  /** The KV index of a model is kept as the policy that reads it says (CA-91, CA-96). */
+  policyTaken(plan: PolicyPlan, model: string): void {
+    if (plan.name !== 'cache_aware') return;
+    const options = plan.options as Resolved<typeof cacheAwareTable>;
+    const { kvIndexerTtlMs: ttlMs, kvIndexerMaxEntries: maxEntries, blockSize } = options;
+    this.kvEvents.configure(model, { ttlMs, maxEntries, blockSize });
   }
 
   labelIgnored(worker: Worker, label: string, code: 'unknownPolicyLabel' | 'bucketWithoutRanges'): void {
@@ -159,14 +165,6 @@ export class RouterCore implements PoolHost {
   /** Warnings about a worker go with it (LB-30). */
   forgetWarnings(id: WorkerId): void {
     for (let i = this.warnings.length - 1; i >= 0; i--) if (this.warnings[i]?.worker === id) this.warnings.splice(i, 1);
-  }
-
-  /** The KV index of a model is kept as the policy that reads it says (CA-91, CA-96). */
-  #keepIndex(plan: PolicyPlan, model: string): void {
-    if (plan.name !== 'cache_aware') return;
-    const options = plan.options as Resolved<typeof cacheAwareTable>;
-    const { kvIndexerTtlMs: ttlMs, kvIndexerMaxEntries: maxEntries, blockSize } = options;
-    this.kvEvents.configure(model, { ttlMs, maxEntries, blockSize });
   }
 
   #leaseEnded(lease: Lease, end: LeaseEnd, outcome: LeaseOutcome | undefined): void {

@@ -57,8 +57,8 @@ export function removeWorker(core: RouterCore, id: WorkerId, at: number = core.t
 
 /** The removal routine, but for the leases of the worker, which the caller has to release (LB-30). */
 function detach(core: RouterCore, worker: WorkerState, at: number): void {
-  loseReport(core, worker, 'removed');
   core.pools.remove(worker, at);
+  loseReport(core, worker, 'removed');
   core.kvEvents.removeWorker(worker.id);
   core.forgetWarnings(worker.id);
   worker.removed = true;
@@ -155,8 +155,8 @@ export function applySettings(core: RouterCore, worker: WorkerState): void {
 function register(core: RouterCore, spec: CheckedWorkerSpec): WorkerState {
   const worker = new WorkerState(spec, settingsOf(core, spec), core.time);
   core.hub.afterwards(() => {
-    core.workers.set(worker.id, worker);
     core.pools.add(worker, core.time.now);
+    core.workers.set(worker.id, worker);
     core.kvEvents.addWorker(worker.id, spec.models, spec.kvBlockSize);
     if (core.hub.heard('workerAdded')) core.hub.emit('workerAdded', { worker });
     if (spec.status === 'draining') startDraining(core, worker);
@@ -171,11 +171,11 @@ function replace(
   status: WorkerStatus | undefined,
 ): void {
   core.hub.afterwards(() => {
-    loseReport(core, worker, 'replaced');
     const isMoved = worker.spec.kind !== spec.kind || !sameModels(worker.spec.models, spec.models);
     // The worker keeps its place in pools it stays in (WK-23); a replacement is no removal (LM-25).
     if (isMoved) core.pools.move(worker, spec, core.time.now);
     else worker.spec = spec;
+    loseReport(core, worker, 'replaced');
     core.pools.pairingChanged();
     worker.revision += 1;
     applySettings(core, worker);

@@ -4,6 +4,7 @@
  * Pools exist for registered models and for `unknown`, so request data creates none (WK-13a). A model keeps its policy
  * until its last worker leaves; then the pool and all it learned is dropped (LM-24).
  */
+import { staysUnder } from './policies/create.js';
 import { parsePolicyName } from './policies/names.js';
 import type { Leg, Policy, PolicyName } from './policies/policy.js';
 import { Pool } from './pool.js';
@@ -25,12 +26,24 @@ export interface Scope {
 export interface PoolHost {
   readonly plan: RouterPlan;
   readonly hash: Hash64;
-  /** Makes the policy of one pool. */
-  makePolicy(plan: PolicyPlan, model: string, leg: Leg): Policy;
-  /** The pool's policy with the plan's options; undefined when the plan wants another one. */
-  reshapePolicy(pool: Pool, plan: PolicyPlan): Policy | undefined;
+  /**
+   * Makes the policy of one pool, under the host's plan or one that is to come; changes nothing.
+   *
+   * @throws what a host's own policy factory throws
+   */
+  makePolicy(plan: PolicyPlan, model: string, leg: Leg, router?: RouterPlan): Policy;
+  /** The pool's policy with the options of a plan that it can go on under. */
+  reshapePolicy(pool: Pool, plan: PolicyPlan): Policy;
+  /** A pool of the model runs by this plan from now on. */
+  policyTaken(plan: PolicyPlan, model: string): void;
   /** A label that cannot be followed (LM-22). */
-  labelIgnored(worker: Worker, label: string, code: 'unknownPolicyLabel' | 'bucketWithoutRanges'): void;
+  labelIgnored(worker: Worker, label: string, code: IgnoredLabel['code']): void;
+}
+
+/** A label that is not followed. */
+interface IgnoredLabel {
+  readonly label: string;
+  readonly code: 'unknownPolicyLabel' | 'bucketWithoutRanges';
 }
 
 /** The leg that workers of a kind serve (LM-1). */
@@ -50,7 +63,7 @@ export class PoolSet {
     this.#host = host;
     for (const leg of host.plan.legs) {
       this.#byLeg.set(leg, new Map());
-      this.#open(unknownModel, leg, host.plan.policies[leg]);
+      this.#opening(unknownModel, leg, host.plan.policies[leg])();
     }
   }
 
@@ -90,34 +103,49 @@ export class PoolSet {
     return [...new Set([...worker.models, unknownModel])].flatMap((model) => pools.get(model) ?? []);
   }
 
-  /** Registers a worker in its pools and opens those that do not exist yet (WK-65). */
+  /**
+   * Registers a worker in its pools and opens those that do not exist yet (WK-65).
+   *
+   * @throws what a host's own policy factory throws; nothing changed then
+   */
   add(worker: WorkerState, now: number): void {
-    this.#openFor(worker, now);
+    for (const make of this.#openingFor(worker, worker.spec, now)) make();
     for (const pool of this.poolsOf(worker)) pool.add(worker, now);
     this.#forgetPairs();
   }
 
-  /** Takes a worker out of its pools; a model without workers loses its pool (LM-24). */
+  /**
+   * Takes a worker out of its pools; a model without workers loses its pool (LM-24).
+   *
+   * @throws what a host's own policy factory throws; nothing changed then
+   */
   remove(worker: WorkerState, now: number): void {
-    for (const pool of this.poolsOf(worker)) this.#leave(pool, worker, worker.spec.unnamed, now);
+    const revert = this.#reverting(worker, now);
+    for (const pool of this.poolsOf(worker)) this.#leave(pool, worker, now);
+    revert?.();
     this.#forgetPairs();
   }
 
   /**
    * Gives a worker another spec: it keeps its place in the pools it stays in, joins new ones and leaves others, new ones
    * first, so that a model whose only worker is replaced keeps its policy (LM-25).
+   *
+   * @throws what a host's own policy factory throws; nothing changed then
    */
   move(worker: WorkerState, spec: CheckedWorkerSpec, now: number): void {
-    const before = new Set(this.poolsOf(worker));
     const old = worker.spec;
+    const opening = this.#openingFor(worker, spec, now);
+    const revert = spec.kind === old.kind ? undefined : this.#reverting(worker, now);
+    const before = new Set(this.poolsOf(worker));
     worker.spec = spec;
-    this.#openFor(worker, now);
+    for (const make of opening) make();
     const after = new Set(this.poolsOf(worker));
     for (const pool of after) {
       if (!before.has(pool)) pool.add(worker, now);
       else if (spec.unnamed !== old.unnamed) pool.rescope(worker);
     }
-    for (const pool of before) if (!after.has(pool)) this.#leave(pool, worker, old.unnamed, now);
+    for (const pool of before) if (!after.has(pool)) this.#leave(pool, worker, now);
+    revert?.();
     this.#forgetPairs();
   }
 
@@ -142,60 +170,81 @@ export class PoolSet {
     this.#forgetPairs();
   }
 
-  /** Runs every pool by the host's current plan: learned state is kept where the policy stays the same (LB-35). */
-  reconfigure(now: number): void {
-    for (const pool of this) {
-      const plan = pool.plan.fromLabel ? this.#host.plan.labelled(pool.plan.name) : this.#host.plan.policies[pool.leg];
-      const kept = this.#host.reshapePolicy(pool, plan);
-      if (kept === undefined) this.#replacePolicy(pool, plan, now);
-      else pool.keepPolicy(plan, kept);
-    }
+  /**
+   * Prepares to run every pool by another plan of the router: new policies are made now, and what comes back makes the
+   * change, once the plan is the host's. Learned state is kept where the policy stays the same (LB-35).
+   *
+   * @throws what a host's own policy factory throws; nothing changed then
+   */
+  reconfiguring(router: RouterPlan, now: number): () => void {
+    const changes = [...this].map((pool) => {
+      const plan = pool.plan.fromLabel ? router.labelled(pool.plan.name) : router.policies[pool.leg];
+      if (!staysUnder(plan, pool.policy, pool.plan)) return this.#replacing(pool, plan, now, router);
+      return () => {
+        pool.keepPolicy(plan, this.#host.reshapePolicy(pool, plan));
+        this.#host.policyTaken(plan, pool.model);
+      };
+    });
+    return () => {
+      for (const change of changes) change();
+    };
   }
 
-  #openFor(worker: WorkerState, now: number): void {
-    const leg = legOfKind[worker.kind];
+  /** What a worker with this spec makes of its pools before it joins: changes whose policies are made already. */
+  #openingFor(worker: WorkerState, spec: CheckedWorkerSpec, now: number): readonly (() => void)[] {
+    const leg = legOfKind[spec.kind];
     const pools = this.#byLeg.get(leg);
-    if (pools === undefined) return;
-    for (const model of worker.models) {
-      const pool = pools.get(model);
-      if (pool === undefined) this.#open(model, leg, this.#planFor(worker, leg));
-      else if (pool.unnamed?.size === 0) this.#switch(pool, this.#planFor(worker, leg), now);
+    const changes: (() => void)[] = [];
+    for (const model of pools === undefined ? [] : spec.models) {
+      const pool = pools?.get(model);
+      if (pool !== undefined && pool.unnamed?.size !== 0) continue;
+      const { plan, ignored } = this.#planFor(spec, leg);
+      if (pool === undefined) changes.push(this.#opening(model, leg, plan));
+      else if (plan !== pool.plan) changes.push(this.#replacing(pool, plan, now));
+      if (ignored !== undefined) changes.push(() => this.#host.labelIgnored(worker, ignored.label, ignored.code));
     }
+    return changes;
   }
 
-  #leave(pool: Pool, worker: WorkerState, wasUnnamed: boolean, now: number): void {
+  /** When the last worker without a model leaves, `unknown` returns to the configured policy: the next one decides anew (LM-25). */
+  #reverting(worker: WorkerState, now: number): (() => void) | undefined {
+    const leg = legOfKind[worker.kind];
+    const pool = this.find(unknownModel, leg);
+    const configured = this.#host.plan.policies[leg];
+    if (!worker.spec.unnamed || pool?.unnamed?.size !== 1 || pool.plan === configured) return undefined;
+    return this.#replacing(pool, configured, now);
+  }
+
+  #leave(pool: Pool, worker: WorkerState, now: number): void {
     pool.remove(worker, now);
     if (pool.model !== unknownModel && pool.all.size === 0) this.#byLeg.get(pool.leg)?.delete(pool.model);
-    // The next worker without a model decides anew (LM-25).
-    if (wasUnnamed && pool.unnamed?.size === 0) this.#switch(pool, this.#host.plan.policies[pool.leg], now);
   }
 
-  #open(model: string, leg: Leg, plan: PolicyPlan): void {
+  #opening(model: string, leg: Leg, plan: PolicyPlan): () => void {
     const policy = this.#host.makePolicy(plan, model, leg);
-    this.#byLeg.get(leg)?.set(model, new Pool(model, leg, plan, policy, this.#host.hash));
+    return () => {
+      this.#byLeg.get(leg)?.set(model, new Pool(model, leg, plan, policy, this.#host.hash));
+      this.#host.policyTaken(plan, model);
+    };
   }
 
-  #switch(pool: Pool, plan: PolicyPlan, now: number): void {
-    if (plan !== pool.plan) this.#replacePolicy(pool, plan, now);
-  }
-
-  #replacePolicy(pool: Pool, plan: PolicyPlan, now: number): void {
-    pool.usePolicy(plan, this.#host.makePolicy(plan, pool.model, pool.leg), now);
+  #replacing(pool: Pool, plan: PolicyPlan, now: number, router?: RouterPlan): () => void {
+    const policy = this.#host.makePolicy(plan, pool.model, pool.leg, router);
+    return () => {
+      pool.usePolicy(plan, policy, now);
+      this.#host.policyTaken(plan, pool.model);
+    };
   }
 
   /** The policy that a model's first worker decides (LM-20 to LM-22). Legs of their own ignore labels (LM-5). */
-  #planFor(worker: WorkerState, leg: Leg): PolicyPlan {
+  #planFor(spec: CheckedWorkerSpec, leg: Leg): { readonly plan: PolicyPlan; readonly ignored?: IgnoredLabel } {
     const configured = this.#host.plan.policies[leg];
-    const label = worker.labels.get('policy');
-    if (label === undefined || leg !== 'single') return configured;
+    const label = spec.labels.get('policy');
+    if (label === undefined || leg !== 'single') return { plan: configured };
     const name = parsePolicyName(label);
-    const plan = name === undefined ? undefined : this.#host.plan.labelled(name);
-    if (plan === undefined || lacksRanges(plan, name)) {
-      const code = plan === undefined ? 'unknownPolicyLabel' : 'bucketWithoutRanges';
-      this.#host.labelIgnored(worker, label, code);
-      return configured;
-    }
-    return plan;
+    if (name === undefined) return { plan: configured, ignored: { label, code: 'unknownPolicyLabel' } };
+    const plan = this.#host.plan.labelled(name);
+    return lacksRanges(plan, name) ? { plan: configured, ignored: { label, code: 'bucketWithoutRanges' } } : { plan };
   }
 
   #forgetPairs(): void {
@@ -209,6 +258,6 @@ function runtimeOnly({ labels, runtime }: WorkerState): PairingWorker {
   return { labels: new Map(label === undefined ? [] : [['runtime', label]]), connectionMode: 'grpc', runtime };
 }
 
-function lacksRanges(plan: PolicyPlan, name: PolicyName | undefined): boolean {
+function lacksRanges(plan: PolicyPlan, name: PolicyName): boolean {
   return name === 'bucket' && (plan.options as { readonly legs?: string }).legs !== 'any';
 }

@@ -4,7 +4,6 @@ import { RoutingConfigError } from './errors.js';
 import type { Warning } from './events.js';
 import { applySettings } from './fleet.js';
 import { cacheAwareTable } from './options/table.js';
-import { checkedPolicy } from './policies/policy-check.js';
 import type { Pool } from './pool.js';
 import { reviewReport } from './reports.js';
 import { planRouter, type RouterOptions, type RouterPlan } from './router-options.js';
@@ -12,7 +11,7 @@ import { planRouter, type RouterOptions, type RouterPlan } from './router-option
 /** What a running router is made of and cannot change. */
 const fixed = ['mode', 'clock', 'random', 'seed', 'hash'] as const;
 
-/** @throws RoutingConfigError; nothing changed then */
+/** @throws RoutingConfigError, or what a host's own policy factory throws; nothing changed then */
 export function reconfigure(core: RouterCore, options: RouterOptions): void {
   if (typeof options !== 'object' || options === null) {
     throw new RoutingConfigError('options', options, 'must be an object');
@@ -26,16 +25,12 @@ export function reconfigure(core: RouterCore, options: RouterOptions): void {
     if (running !== undefined) given[name] = running;
   }
   const plan = planRouter(given as RouterOptions);
-  for (const leg of plan.legs) {
-    const { create } = plan.policies[leg];
-    // Made once to be looked at: what is no policy is refused before anything changes.
-    if (create !== undefined && create !== core.plan.policies[leg].create) checkedPolicy(create());
-  }
   const { now } = core.time;
   core.hub.afterwards(() => {
+    const change = core.pools.reconfiguring(plan, now);
     core.plan = plan;
     core.pins.configure(plan.pinLimits, now);
-    core.pools.reconfigure(now);
+    change();
     for (const worker of core.workers.values()) {
       applySettings(core, worker);
       reviewReport(core, worker);

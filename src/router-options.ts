@@ -16,8 +16,8 @@ import type { RandomSource } from './runtime/random.js';
 import type { PinLimits } from './sticky/pins.js';
 
 /**
- * Makes one instance of a policy of your own: it is called once for each (model, leg) pool, and once more for a look at
- * the result when it comes by `reconfigure`.
+ * Makes one instance of a policy of your own: it is called once for each (model, leg) pool. When it throws, or returns
+ * what is no policy, the call that needed the pool throws and changes nothing.
  */
 export type CustomPolicy = () => Policy;
 
@@ -134,17 +134,21 @@ export function planRouter(given: RouterOptions | undefined): RouterPlan {
     encode: plan('encodePolicy', options.encodePolicy ?? 'consistent_hashing'),
   };
   checkLegs(options, policies);
+  const namedOptions = Object.keys(policyOptions) as PolicyName[];
+  const labelled = (name: PolicyName): PolicyPlan => {
+    const made = name === single.name ? single : named(name, policyOptions[name], `policyOptions.${name}.`);
+    return { name, options: made.options, fromLabel: true };
+  };
+  // What only a worker label would use is refused now, not when that worker comes.
+  for (const name of namedOptions) labelled(name);
   const pinning = legs.map((leg) => policies[leg]).find(({ name }) => name === 'manual');
   return {
     options,
     legs,
     policies,
-    labelled: (name) => {
-      const made = name === single.name ? single : named(name, policyOptions[name], `policyOptions.${name}.`);
-      return { name, options: made.options, fromLabel: true };
-    },
+    labelled,
     pinLimits: (pinning?.options as PinLimits | undefined) ?? options,
-    namedOptions: Object.keys(policyOptions) as PolicyName[],
+    namedOptions,
     modelAliases: checkAliases(options.modelAliases),
   };
 }

@@ -181,7 +181,12 @@ export class Router {
 
   // ——— workers ———
 
-  /** Registers a worker. @throws RoutingConfigError when the spec is wrong or the id is taken */
+  /**
+   * Registers a worker.
+   *
+   * @throws RoutingConfigError when the spec is wrong or the id is taken, or what a policy factory of your own throws;
+   * nothing changed then
+   */
   addWorker(spec: WorkerSpec): Worker {
     this.#core.advance();
     return addWorker(this.#core, spec);
@@ -331,7 +336,7 @@ export class Router {
    * Replaces the options; what is left out goes back to its default. Learned state is kept wherever the policy stays
    * the same. `mode`, `clock`, `random`, `seed` and `hash` stay as they were made (LB-35).
    *
-   * @throws RoutingConfigError; nothing changed then
+   * @throws RoutingConfigError, or what a policy factory of your own throws; nothing changed then
    */
   reconfigure(options: RouterOptions): void {
     this.#core.advance();

@@ -66,23 +66,26 @@ export function innerPolicy(policy: Policy): Policy {
   return isOverridden(policy) ? policy.inner : policy;
 }
 
+/** Whether the running policy can go on under the plan: the plan wants the same one, and it can take the plan's options. */
+export function staysUnder(plan: PolicyPlan, running: Policy, before: PolicyPlan): boolean {
+  if (plan.name !== before.name || plan.create !== before.create) return false;
+  return innerPolicy(running).configure !== undefined || Object.keys(plan.options).length === 0;
+}
+
 /**
- * The running policy with the plan's options; undefined when the plan wants another policy, or when this one cannot
- * change its options.
+ * The running policy with the options of a plan that it can go on under. One of the host's own has none, and is not
+ * touched.
  *
  * @param members ids of the pool's workers, for an override that is switched on now
  */
 export function reshapePolicy(
   running: Policy,
-  before: PolicyPlan,
   plan: PolicyPlan,
   around: PoolSurroundings,
   members: Iterable<WorkerId>,
-): Policy | undefined {
+): Policy {
   const inner = innerPolicy(running);
-  if (plan.name !== before.name || plan.create !== before.create) return undefined;
-  if (inner.configure !== undefined) inner.configure(plan.options);
-  else if (Object.keys(plan.options).length > 0) return undefined;
+  if (plan.create === undefined) inner.configure?.(plan.options);
   if (!isSticky(plan, around)) return inner;
   if (!isOverridden(running)) {
     return createRoutingKeyOverride(inner, around.sticky, { pins: around.pins, registered: members });
