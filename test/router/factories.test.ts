@@ -45,7 +45,7 @@ async function routerOf(options: RouterOptions): Promise<{ router: Router; told:
 }
 
 describe('a factory that throws', () => {
-  it('LB-35: in reconfigure, for the second of three pools', async () => {
+  it('LB-35: in reconfigure, for the last of four pools', async () => {
     const { router, told } = await routerOf({ policy: { name: 'cache_aware', blockSize: 32 }, maxPins: 7 });
     for (const id of ['a', 'b']) router.addWorker({ id, models: [id, 'both'] });
     router.reportLoad('a', { waitingRequests: 3 });
@@ -53,7 +53,7 @@ describe('a factory that throws', () => {
     for (const request of requests) router.selectWorker(request);
     told.length = 0;
     const before = picture(router, requests);
-    const policy = failing(1, throws);
+    const policy = failing(3, throws);
     const changed: RouterOptions = { policy, maxPins: 9, workerOverloadWaitingRequests: 1, loadReportMaxAgeMs: 1 };
     expect(() => router.reconfigure(changed)).toThrow('no policy today');
     expect(picture(router, requests)).toEqual(before);
