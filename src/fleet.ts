@@ -11,6 +11,7 @@ import type { WorkerId } from './workers/candidate.js';
 import { type WorkerStatus, workerStatuses } from './workers/health.js';
 import { resolveOutcomeCodes } from './workers/outcome-class.js';
 import { resolveOverloadThresholds } from './workers/overload.js';
+import { sameList, sameSpec } from './workers/same-spec.js';
 import { type WorkerSettings, WorkerState } from './workers/worker.js';
 import { type CheckedWorkerSpec, checkWorkerSpec, type WorkerSpec } from './workers/worker-spec.js';
 
@@ -74,7 +75,9 @@ export function reconcile(core: RouterCore, specs: readonly WorkerSpec[]): Recon
   for (const spec of specs) {
     const checked = checkWorkerSpec(spec);
     if (wanted.has(checked.id)) throw new RoutingConfigError('worker.id', checked.id, 'appears twice in the list');
-    wanted.set(checked.id, checked);
+    const running = core.workers.get(checked.id)?.spec;
+    // The spec that runs stands for an equal one: what does not change costs no memory.
+    wanted.set(checked.id, running !== undefined && sameSpec(running, checked) ? running : checked);
   }
   return core.hub.afterwards(() => reconcileTo(core, wanted));
 }
@@ -91,7 +94,7 @@ function reconcileTo(core: RouterCore, wanted: ReadonlyMap<WorkerId, CheckedWork
     if (worker === undefined) {
       register(core, checked);
       added.push(id);
-    } else if (worker.spec.fingerprint !== checked.fingerprint) {
+    } else if (worker.spec !== checked) {
       replace(core, worker, checked, undefined);
       replaced.push(id);
     }
@@ -171,7 +174,7 @@ function replace(
   status: WorkerStatus | undefined,
 ): void {
   core.hub.afterwards(() => {
-    const isMoved = worker.spec.kind !== spec.kind || !sameModels(worker.spec.models, spec.models);
+    const isMoved = worker.spec.kind !== spec.kind || !sameList(worker.spec.models, spec.models);
     // The worker keeps its place in pools it stays in (WK-23); a replacement is no removal (LM-25).
     if (isMoved) core.pools.move(worker, spec, core.time.now);
     else worker.spec = spec;
@@ -183,10 +186,6 @@ function replace(
     if (core.hub.heard('workerReplaced')) core.hub.emit('workerReplaced', { worker, revision: worker.revision });
     if (status !== undefined) setStatus(core, worker.id, status);
   });
-}
-
-function sameModels(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((model, i) => model === b[i]);
 }
 
 function statusChanged(core: RouterCore, worker: WorkerState, from: WorkerStatus): void {

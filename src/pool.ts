@@ -52,10 +52,11 @@ export class Pool {
     return this.#ring;
   }
 
-  add(worker: WorkerState, now: number): void {
+  /** @param positionsOf the worker's nodes for a ring that may be there */
+  add(worker: WorkerState, now: number, positionsOf: () => Float64Array): void {
     this.all.add(worker);
     if (worker.spec.unnamed) this.unnamed?.add(worker);
-    this.#ring?.add(worker.id);
+    this.#ring?.add(worker.id, positionsOf());
     this.#policy.workerAdded?.(worker.id, now);
   }
 

@@ -4,6 +4,7 @@
  * Pools exist for registered models and for `unknown`, so request data creates none (WK-13a). A model keeps its policy
  * until its last worker leaves; then the pool and all it learned is dropped (LM-24).
  */
+import { nodePositions } from './hashing/ring.js';
 import { staysUnder } from './policies/create.js';
 import { parsePolicyName } from './policies/names.js';
 import type { Leg, Policy, PolicyName } from './policies/policy.js';
@@ -110,7 +111,7 @@ export class PoolSet {
    */
   add(worker: WorkerState, now: number): void {
     for (const make of this.#openingFor(worker, worker.spec, now)) make();
-    for (const pool of this.poolsOf(worker)) pool.add(worker, now);
+    this.#join(this.poolsOf(worker), worker, now);
     this.#forgetPairs();
   }
 
@@ -140,10 +141,12 @@ export class PoolSet {
     worker.spec = spec;
     for (const make of opening) make();
     const after = new Set(this.poolsOf(worker));
-    for (const pool of after) {
-      if (!before.has(pool)) pool.add(worker, now);
-      else if (spec.unnamed !== old.unnamed) pool.rescope(worker);
-    }
+    if (spec.unnamed !== old.unnamed) for (const pool of after) if (before.has(pool)) pool.rescope(worker);
+    this.#join(
+      [...after].filter((pool) => !before.has(pool)),
+      worker,
+      now,
+    );
     for (const pool of before) if (!after.has(pool)) this.#leave(pool, worker, now);
     revert?.();
     this.#forgetPairs();
@@ -213,6 +216,13 @@ export class PoolSet {
     const configured = this.#host.plan.policies[leg];
     if (!worker.spec.unnamed || pool?.unnamed?.size !== 1 || pool.plan === configured) return undefined;
     return this.#replacing(pool, configured, now);
+  }
+
+  /** Its nodes are at the same places on all rings: hashing them is most of the work, and done once. */
+  #join(pools: readonly Pool[], worker: WorkerState, now: number): void {
+    let positions: Float64Array | undefined;
+    const positionsOf = (): Float64Array => (positions ??= nodePositions(this.#host.hash, worker.id));
+    for (const pool of pools) pool.add(worker, now, positionsOf);
   }
 
   #leave(pool: Pool, worker: WorkerState, now: number): void {

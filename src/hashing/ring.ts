@@ -20,6 +20,9 @@ import type { WorkerId } from '../workers/candidate.js';
 /** Virtual nodes of one worker (CF-110). */
 const nodesPerWorker = 150;
 
+/** A run that is so many times larger than another takes its nodes in; else both are interleaved. */
+const muchLarger = 8;
+
 /** Removed workers are cleared from the arrays when more than one stands there for so many live ones. */
 const livePerDead = 8;
 
@@ -53,16 +56,21 @@ export class Ring implements RingLookup {
     return this.#slots.size;
   }
 
-  /** Puts a worker on the ring; one that is on it already stays as it is. */
-  add(id: WorkerId): void {
+  /**
+   * Puts a worker on the ring; one that is on it already stays as it is.
+   *
+   * @param positions `nodePositions` of the worker, when the caller has them already: the ring takes a copy
+   */
+  add(id: WorkerId, positions: Float64Array = nodePositions(this.#hash, id)): void {
     if (this.#slots.has(id)) return;
-    const positions = new Float64Array(nodesPerWorker);
-    for (let i = 0; i < nodesPerWorker; i++) positions[i] = Number(this.#hash(`${id}#${i}`));
-    positions.sort();
     const slot = this.#freeSlots.pop() ?? this.#ids.length;
     this.#ids[slot] = id;
     this.#slots.set(id, slot);
-    this.#pushRun({ positions, owners: new Uint32Array(nodesPerWorker).fill(slot), size: nodesPerWorker });
+    this.#pushRun({
+      positions: positions.slice(),
+      owners: new Uint32Array(nodesPerWorker).fill(slot),
+      size: nodesPerWorker,
+    });
   }
 
   /** Takes a worker off; unknown ids are ignored. */
@@ -99,8 +107,7 @@ export class Ring implements RingLookup {
     let last = run;
     for (let top = this.#runs.at(-1); top !== undefined && top.size <= last.size; top = this.#runs.at(-1)) {
       this.#runs.pop();
-      this.#merge(top, last);
-      last = top;
+      last = this.#merged(top, last);
     }
     this.#runs.push(last);
   }
@@ -109,14 +116,42 @@ export class Ring implements RingLookup {
   #settle(): Run | undefined {
     while (this.#runs.length > 1) {
       const run = this.#runs.pop() as Run;
-      this.#merge(this.#runs.at(-1) as Run, run);
+      this.#runs.push(this.#merged(this.#runs.pop() as Run, run));
     }
     if (this.#deadSlots.length * livePerDead > this.#slots.size) this.#compact();
     return this.#runs[0];
   }
 
-  /** Merges `run` into `target` from the back, in place; long stretches between two new nodes move as blocks. */
-  #merge(target: Run, run: Run): void {
+  #merged(run: Run, other: Run): Run {
+    if (run.size < muchLarger * other.size) return this.#interleaved(run, other);
+    this.#insert(other, run);
+    return run;
+  }
+
+  #interleaved(a: Run, b: Run): Run {
+    const size = a.size + b.size;
+    const positions = new Float64Array(size);
+    const owners = new Uint32Array(size);
+    let i = 0;
+    let j = 0;
+    while (i < a.size && j < b.size) {
+      const node = i + j;
+      if (this.#isAfter(a, i, b, j)) {
+        positions[node] = b.positions[j] as number;
+        owners[node] = b.owners[j++] as number;
+      } else {
+        positions[node] = a.positions[i] as number;
+        owners[node] = a.owners[i++] as number;
+      }
+    }
+    const [rest, at] = i < a.size ? [a, i] : [b, j];
+    positions.set(rest.positions.subarray(at, rest.size), i + j);
+    owners.set(rest.owners.subarray(at, rest.size), i + j);
+    return { positions, owners, size };
+  }
+
+  /** Inserts the nodes of `run` into `target` from the back, in place; long stretches between two new nodes move as blocks. */
+  #insert(run: Run, target: Run): void {
     reserve(target, target.size + run.size);
     const { positions, owners } = target;
     let rest = target.size;
@@ -177,6 +212,13 @@ export class Ring implements RingLookup {
     this.#lookups += 1;
     return this.#lookups;
   }
+}
+
+/** The positions of a worker's virtual nodes, ascending: the same on every ring (WK-61). */
+export function nodePositions(hash: Hash64, id: WorkerId): Float64Array {
+  const positions = new Float64Array(nodesPerWorker);
+  for (let i = 0; i < nodesPerWorker; i++) positions[i] = Number(hash(`${id}#${i}`));
+  return positions.sort();
 }
 
 /** Index of the first node at `position` or after it, wrapping round. */

@@ -69,15 +69,13 @@ export interface CheckedWorkerSpec {
   readonly overload: Resolved<typeof workerOverloadTable>;
   readonly resilience: OptionsOf<typeof workerResilienceTable> | undefined;
   readonly bootstrapPort: number | undefined;
-  /** Equal for equal specs, the starting status aside: what reconciling compares (WK-66). */
-  readonly fingerprint: string;
 }
 
 const kinds: readonly unknown[] = ['regular', 'prefill', 'decode', 'encode'];
 const connectionModes: readonly unknown[] = ['http', 'grpc', 'zmq'];
 const runtimes: readonly unknown[] = ['sglang', 'vllm', 'trtllm', 'mlx', 'tokenspeed', 'generic', 'external'];
 const statuses: readonly unknown[] = ['pending', 'ready', 'not_ready', 'failed', 'draining'];
-const fields: readonly string[] = [
+const fields: ReadonlySet<string> = new Set([
   'id',
   'url',
   'kind',
@@ -91,13 +89,13 @@ const fields: readonly string[] = [
   'overload',
   'resilience',
   'bootstrapPort',
-];
+]);
 
 /** @throws RoutingConfigError whose field is `worker.…` */
 export function checkWorkerSpec(spec: WorkerSpec): CheckedWorkerSpec {
   if (typeof spec !== 'object' || spec === null) throw new RoutingConfigError('worker', spec, 'must be an object');
   for (const name of Object.keys(spec)) {
-    if (!fields.includes(name)) throw wrong(name, spec[name as keyof WorkerSpec], 'is not a field of a worker');
+    if (!fields.has(name)) throw wrong(name, spec[name as keyof WorkerSpec], 'is not a field of a worker');
   }
   const { url, runtime, bootstrapPort } = spec;
   if (url !== undefined) checkUrl(url);
@@ -106,7 +104,7 @@ export function checkWorkerSpec(spec: WorkerSpec): CheckedWorkerSpec {
   if (bootstrapPort !== undefined) checkInteger('bootstrapPort', bootstrapPort, 1, 65_535);
   const labels = checkLabels(spec.labels);
   const models = checkModels(spec.models, labels);
-  const checked = {
+  return {
     id,
     url,
     kind: oneOf('kind', spec.kind, kinds) ?? 'regular',
@@ -122,19 +120,6 @@ export function checkWorkerSpec(spec: WorkerSpec): CheckedWorkerSpec {
     resilience: checkResilience(spec.resilience),
     bootstrapPort,
   };
-  return { ...checked, fingerprint: fingerprintOf(checked) };
-}
-
-function fingerprintOf(spec: Omit<CheckedWorkerSpec, 'fingerprint'>): string {
-  const sorted = (entries: Iterable<readonly [string, unknown]>): unknown =>
-    [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
-  const { status, labels, resilience, overload, ...rest } = spec;
-  return JSON.stringify([
-    rest,
-    sorted(labels),
-    sorted(Object.entries(resilience ?? {})),
-    sorted(Object.entries(overload)),
-  ]);
 }
 
 const webUrl = /^(?:https?|grpcs?):\/\/(?:\[[0-9a-fA-F:.]+\]|[^/?#:@\s[\]]+)(?:[:@/?#]|$)/;
@@ -156,10 +141,13 @@ function checkLabels(labels: WorkerSpec['labels']): ReadonlyMap<string, string> 
   if (typeof labels !== 'object' || labels === null || Array.isArray(labels)) {
     throw wrong('labels', labels, 'must be an object or a Map of strings');
   }
-  const checked = new Map<string, string>(labels instanceof Map ? labels : Object.entries(labels));
-  for (const [name, value] of checked) {
+  const checked = new Map<string, string>();
+  const names: Iterable<unknown> = labels instanceof Map ? labels.keys() : Object.keys(labels);
+  for (const name of names) {
     if (typeof name !== 'string') throw wrong('labels', name, 'must have names that are strings');
+    const value: unknown = labels instanceof Map ? labels.get(name) : Reflect.get(labels, name);
     if (typeof value !== 'string') throw wrong(`labels.${name}`, value, 'must be a string');
+    checked.set(name, value);
   }
   return checked;
 }
@@ -170,7 +158,8 @@ function checkModels(models: unknown, labels: ReadonlyMap<string, string>): read
   }
   const named = (models ?? []) as readonly string[];
   const keys = named.length > 0 ? named : [labels.get('model_id') ?? ''];
-  return [...new Set(keys.map((model) => (model === '' ? unknownModel : model)))];
+  const checked = keys.map((model) => (model === '' ? unknownModel : model));
+  return checked.length === 1 ? checked : [...new Set(checked)];
 }
 
 function checkInterval(value: unknown): number | undefined {

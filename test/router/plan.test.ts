@@ -1,5 +1,5 @@
 /** Which policies a router accepts for its legs, and a few rules that need no test file of their own. */
-import { createRouter, type RouterOptions, RoutingConfigError } from 'kvroute';
+import { createRouter, loadHash, type RouterOptions, RoutingConfigError } from 'kvroute';
 import { describe, expect, it } from 'vitest';
 
 async function refusal(options: RouterOptions): Promise<string | undefined> {
@@ -85,6 +85,36 @@ describe('fleet', () => {
       const [all, one] = [router.selectWorker(request), plain.selectWorker(request)];
       expect(all.ok && all.worker.id).toBe(one.ok && one.worker.id);
     }
+  });
+
+  it('WK-61, LB-35: the nodes of a worker are hashed once, however many rings it joins, and each ring is its own', async () => {
+    const hash = await loadHash();
+    const hashed = new Map<string, number>();
+    const counting = (data: string | Uint8Array): bigint => {
+      if (typeof data === 'string') hashed.set(data, (hashed.get(data) ?? 0) + 1);
+      return hash(data);
+    };
+    const router = await createRouter({ policy: 'consistent_hashing', hash: counting });
+    router.addWorker({ id: 'a', models: ['m', 'n', 'o'] });
+    router.addWorker({ id: 'b', models: ['m'] });
+    expect(hashed.size).toBe(300);
+    expect(new Set(hashed.values())).toEqual(new Set([1]));
+    router.replaceWorker({ id: 'b', models: ['n', 'o', 'p'] });
+    expect(hashed.get('b#149')).toBe(2);
+    // Only the ring of `m` lost a worker; the others still have the nodes of both.
+    const owners = (model: string): Set<string | false> =>
+      new Set(
+        Array.from({ length: 50 }, (_, i) => {
+          const selection = router.selectWorker({ model, headers: { 'x-smg-routing-key': `key ${i}` } });
+          return selection.ok && selection.worker.id;
+        }),
+      );
+    expect([owners('m'), owners('n'), owners('o'), owners('p')]).toEqual([
+      new Set(['a']),
+      new Set(['a', 'b']),
+      new Set(['a', 'b']),
+      new Set(['b']),
+    ]);
   });
 
   it('WK-61, WK-20: the ring holds every registered worker: who comes back gets its keys back', async () => {
