@@ -9,13 +9,17 @@
  * Probing is one pass over the tokens, recording O(boundaries). About 110 bytes a head.
  */
 
+import { checkNumber, refuse } from '../errors.js';
+import { ascending } from '../options/lists.js';
+import { resolveOptions } from '../options/validate.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import { HeadProbe } from './head-probe.js';
 import { HeadTable, holdersPerHead, noHead } from './head-table.js';
+import { checkPartition } from './namespace.js';
 import type { RestoreResult } from './prefix-tree.js';
-import { isUse } from './radix-upkeep.js';
-import type { TokenIds } from './routing-tokens.js';
+import { checkedUse, isUse } from './radix-upkeep.js';
+import { checkTokenList, type TokenIds } from './routing-tokens.js';
 
 /** Heads remembered at most, unless told otherwise; the stalest is forgotten first (LB-31). */
 const defaultMaxHeads = 1_000_000;
@@ -41,6 +45,12 @@ export interface HashPiece {
   readonly heads: readonly number[];
 }
 
+const hashIndexTable = {
+  boundaries: { kind: 'ascending', read: ascending as typeof ascending, default: [], unit: 'tokens', id: 'CF-31' },
+  ttlMs: { kind: 'number', default: 180_000, min: 0, infinite: true, unit: 'ms', id: 'CF-32' },
+  maxHeads: { kind: 'integer', default: defaultMaxHeads, min: 1, id: 'LB-31' },
+} as const;
+
 const nobody: readonly WorkerId[] = [];
 
 /** Remembers who was given a prompt with the same first tokens, at fixed boundaries (CA-70 to CA-76). */
@@ -58,10 +68,12 @@ export class HashIndex {
   #lastUse = 0;
   readonly #probe: HeadProbe = new HeadProbe();
 
+  /** @throws RoutingConfigError for an option that cannot be used */
   constructor(options: HashIndexOptions) {
-    this.boundaries = options.boundaries;
-    this.ttlMs = options.ttlMs;
-    this.#maxHeads = options.maxHeads ?? defaultMaxHeads;
+    const { boundaries, ttlMs, maxHeads } = resolveOptions(hashIndexTable, options);
+    this.boundaries = boundaries;
+    this.ttlMs = ttlMs;
+    this.#maxHeads = maxHeads;
   }
 
   /** Heads in memory, those included that have expired since the last sweep. */
@@ -80,6 +92,8 @@ export class HashIndex {
    * @throws TypeError on `tokens` when a plain list holds something else than ids, as far as it is read (LB-42)
    */
   probe(tokens: TokenIds, namespace?: string): HeadProbe {
+    checkTokenList(tokens);
+    checkPartition(namespace);
     this.#probe.read(tokens, namespace, this.boundaries);
     return this.#probe;
   }
@@ -97,8 +111,10 @@ export class HashIndex {
    */
   record(probe: HeadProbe, worker: WorkerId, now: number): number {
     if (probe.count === 0) return 0;
+    checkNumber(now, 'now');
+    const owner = this.#ownerOf(worker);
     const use = ++this.#lastUse;
-    this.#place(probe, worker, use, now);
+    this.#place(probe, owner, use, now);
     return use;
   }
 
@@ -109,8 +125,11 @@ export class HashIndex {
    * @returns whether anything changed
    */
   merge(probe: HeadProbe, worker: WorkerId, use: number, now: number): boolean {
+    checkedUse(use);
+    checkNumber(now, 'now');
+    const owner = this.#ownerOf(worker);
     if (use > this.#lastUse) this.#lastUse = use;
-    return this.#place(probe, worker, use, now);
+    return this.#place(probe, owner, use, now);
   }
 
   /** Forgets a worker, at once and at every head; one added again under the same id starts with nothing (CA-75). */
@@ -134,8 +153,14 @@ export class HashIndex {
   /**
    * What is live, in pieces of at most `headsPerPiece` heads. Other calls may come between pieces: what is recorded
    * meanwhile may be included or not.
+   *
+   * @throws TypeError with the first piece, for a number of heads that is not above 0
    */
   *pieces(now: number, headsPerPiece = 1024): Generator<HashPiece, void, undefined> {
+    checkNumber(now, 'now');
+    if (typeof headsPerPiece !== 'number' || !(headsPerPiece > 0)) {
+      throw refuse('headsPerPiece', 'a number above 0', headsPerPiece);
+    }
     const table = this.#table;
     let head = 0;
     while (head < table.headEnd) {
@@ -163,6 +188,8 @@ export class HashIndex {
 
   /** Merges a piece for the workers `accepts` knows. Others, expired and malformed ones are skipped and counted (LB-33). */
   restore(piece: HashPiece, accepts: (worker: WorkerId) => boolean, now: number): RestoreResult {
+    if (typeof accepts !== 'function') throw refuse('accepts', 'a function', accepts);
+    checkNumber(now, 'now');
     let restored = 0;
     let skipped = 0;
     const { workers, heads } = (piece ?? {}) as HashPiece;
@@ -198,8 +225,7 @@ export class HashIndex {
     return this.#table.byteLength;
   }
 
-  #place(probe: HeadProbe, worker: WorkerId, use: number, now: number): boolean {
-    const owner = this.#ownerOf(worker);
+  #place(probe: HeadProbe, owner: number, use: number, now: number): boolean {
     let changed = false;
     for (let i = 0; i < probe.count; i++) {
       if (this.#placeAt(probe.low(i), probe.high(i), owner, use, now, now)) changed = true;
@@ -271,6 +297,7 @@ export class HashIndex {
   #ownerOf(worker: WorkerId): number {
     let owner = this.#owners.get(worker);
     if (owner === undefined) {
+      if (typeof worker !== 'string') throw refuse('worker', 'a string', worker);
       owner = ++this.#ownersGiven;
       this.#owners.set(worker, owner);
       this.#workers.set(owner, worker);

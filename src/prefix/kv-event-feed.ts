@@ -5,13 +5,14 @@
  *
  * Everything is synchronous and nothing throws for what an engine sent (B87). O(size of the batch).
  */
+import { checkList, checkNumber, checkOptions, refuse } from '../errors.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { KvEventBatch } from './kv-event.js';
 import { KvEventIndex } from './kv-event-index.js';
 import { type CheckedEvent, KvEventReader } from './kv-event-reader.js';
 import { nextSequence, type SequenceNumber } from './kv-event-stream.js';
-import type { KvPruneLimits } from './kv-prune.js';
+import { checkedLimits, type KvPruneLimits } from './kv-prune.js';
 
 /**
  * What became of a batch (CA-93). After `gap` the host replays from `expected`, or resets the worker and applies the
@@ -96,11 +97,18 @@ export class KvEventFeed {
 
   constructor(options: KvEventFeedOptions = {}) {
     this.counts = this.#counts;
-    this.#warn = options.warning;
+    this.#warn = checkOptions(options).warning;
   }
 
-  /** Registers a worker, or takes up its new models; what it holds for models it keeps stays. */
+  /**
+   * Registers a worker, or takes up its new models; what it holds for models it keeps stays.
+   *
+   * @throws TypeError for an id or a block size of the wrong type, or models that are no list
+   */
   addWorker(id: WorkerId, models: readonly string[], declaredBlockSize = 0): void {
+    if (typeof id !== 'string') throw refuse('id', 'a string', id);
+    checkNumber(declaredBlockSize, 'declaredBlockSize');
+    checkList(models, 'models');
     const worker = this.#workers.get(id);
     if (worker === undefined) {
       this.#workers.set(id, { models, declaredBlockSize, last: undefined, isWarned: false });
@@ -121,6 +129,9 @@ export class KvEventFeed {
 
   /** Sets how the index of a model is kept, now and whenever it is made again. */
   configure(model: string, settings: KvIndexSettings): void {
+    if (typeof model !== 'string') throw refuse('model', 'a string', model);
+    const { blockSize = 0 } = checkedLimits(settings);
+    checkNumber(blockSize, 'limits.blockSize');
     this.#settings.set(model, settings);
     const index = this.#indexes.get(model);
     if (index !== undefined) index.limits = settings;
@@ -136,8 +147,9 @@ export class KvEventFeed {
     return this.#workers.get(id)?.last;
   }
 
-  /** Applies one batch of a worker's stream. Never throws. */
+  /** Applies one batch of a worker's stream. Never throws for what an engine sent; TypeError for a time that is none. */
   applyBatch(id: WorkerId, batch: KvEventBatch, now: number): KvBatchResult {
+    checkNumber(now, 'now');
     const worker = this.#workers.get(id);
     if (worker === undefined) {
       this.#counts.unknownWorkerBatches++;

@@ -11,6 +11,7 @@
  * the sets is retired, unreadable at once, and given again only when a bounded clean-up has reached all its blocks
  * (LB-5, CA-95). Memory: about 45 bytes a block and 25 a name. Calls cannot throw for what an engine sent.
  */
+import { checkNumber } from '../errors.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import { BlockChain } from './block-chain.js';
@@ -18,9 +19,9 @@ import { noBlock } from './block-table.js';
 import type { CheckedEvent } from './kv-event-reader.js';
 import { KvHoldings } from './kv-holdings.js';
 import { type KvMatch, KvOverlaps } from './kv-overlaps.js';
-import { expirySecond, type KvPruneLimits, pruneBlocks } from './kv-prune.js';
+import { checkedLimits, expirySecond, type KvPruneLimits, pruneBlocks } from './kv-prune.js';
 import { IndexedWorker } from './kv-worker.js';
-import type { TokenIds } from './routing-tokens.js';
+import { checkTokenList, type TokenIds } from './routing-tokens.js';
 import { nobody } from './worker-sets.js';
 
 /** Pruning is checked this often (CA-96). */
@@ -46,8 +47,10 @@ export class KvEventIndex {
   #lastTouch = 0;
   #nextPruneAt: number;
 
+  /** @throws TypeError for limits that are no object, and a time that is no number */
   constructor(limits: KvPruneLimits, now: number) {
-    this.limits = limits;
+    checkNumber(now, 'now');
+    this.limits = checkedLimits(limits);
     this.#nextPruneAt = now + pruneIntervalMs;
   }
 
@@ -163,6 +166,7 @@ export class KvEventIndex {
    * @throws TypeError on `tokens` when a plain list holds something else than ids, as far as it is read (LB-42)
    */
   overlaps(tokens: TokenIds, now: number): KvMatch {
+    checkTokenList(tokens);
     const match = this.#match;
     const blockSize = this.blockSize ?? 0;
     const requestBlocks = blockSize === 0 ? 0 : Math.floor(tokens.length / blockSize);

@@ -2,6 +2,7 @@
  * The order of one worker's event stream (CA-92): which batch is the next, a repetition, a restart of the engine, or
  * proof that something was missed. "None yet" is a state of its own, not the number 0.
  */
+import { refuse } from '../errors.js';
 
 /** A sequence number: a number when it is a safe integer, else a bigint. */
 export type SequenceNumber = number | bigint;
@@ -29,8 +30,12 @@ const largest: bigint = 2n ** 63n;
  *
  * @param last the last number, or undefined for none yet
  * @param received a number, a bigint, or the 8 big-endian bytes of a frame
+ * @throws TypeError when `last` is no sequence number
  */
 export function nextSequence(last: SequenceNumber | undefined, received: unknown): SequenceStep {
+  if (last !== undefined && readSequence(last) === undefined) {
+    throw refuse('last', 'a sequence number', last);
+  }
   const number = readSequence(received);
   if (number === undefined) return { result: 'rejected', last };
   if (last === undefined) return { result: 'apply', last: number, received: number };

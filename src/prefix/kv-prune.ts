@@ -5,6 +5,7 @@
  * A pruning is a walk in bounded pieces (LB-5). Blocks are first detached, which makes them unreadable; then the names
  * that lead to detached blocks are dropped everywhere, and the last one frees the record.
  */
+import { checkNumber, checkOptions } from '../errors.js';
 import type { BlockTable } from './block-table.js';
 import type { KvHoldings, Walk } from './kv-holdings.js';
 import type { IndexedWorker } from './kv-worker.js';
@@ -16,6 +17,14 @@ export interface KvPruneLimits {
   readonly ttlMs?: number | undefined;
   /** Blocks above which the longest untouched are forgotten (CF-34). */
   readonly maxEntries?: number | undefined;
+}
+
+/** @throws TypeError for limits that are no object, or no numbers */
+export function checkedLimits<T extends KvPruneLimits>(limits: T): T {
+  const { ttlMs = 0, maxEntries = 0 } = checkOptions(limits, 'limits');
+  checkNumber(ttlMs, 'limits.ttlMs');
+  checkNumber(maxEntries, 'limits.maxEntries');
+  return limits;
 }
 
 type Workers = () => Iterable<IndexedWorker>;

@@ -2,6 +2,7 @@
  * Cache partitions (section G of spec 05): requests whose engine caches are separate never match each other. Client
  * values are hashed at once and never stored (CA-106).
  */
+import { checkOptions, refuse } from '../errors.js';
 import { hashText } from '../runtime/mix.js';
 
 /** The fields that separate engine caches (CA-100). An empty string counts as unset. */
@@ -14,12 +15,27 @@ export interface CacheNamespace {
   readonly lora?: string | undefined;
 }
 
-/** The partition's key, or undefined when no field is set: such requests are routed as if partitions did not exist. */
+/**
+ * The partition's key, or undefined when no field is set: such requests are routed as if partitions did not exist.
+ *
+ * @throws TypeError naming a field that is no string (LB-42)
+ */
 export function namespaceKey(namespace: CacheNamespace | undefined): string | undefined {
-  if (namespace === undefined) return undefined;
-  const { cacheSalt, extraKey, lora } = namespace;
+  if (namespace === undefined || namespace === null) return undefined;
+  const { cacheSalt, extraKey, lora } = checkOptions(namespace, 'namespace');
   if (!cacheSalt && !extraKey && !lora) return undefined;
   // Lengths before values: the same characters in another field, or with shifted borders, differ (CA-102).
-  const framed = [cacheSalt, extraKey, lora].map((field) => (field ? `1${field.length}:${field}` : '0')).join('');
+  const framed = framedField('cacheSalt', cacheSalt) + framedField('extraKey', extraKey) + framedField('lora', lora);
   return hashText(framed, 0x6b76_6e73);
+}
+
+/** @throws TypeError for a partition's key that is none */
+export function checkPartition(namespace: string | undefined): void {
+  if (namespace !== undefined && typeof namespace !== 'string') throw refuse('namespace', 'a string', namespace);
+}
+
+function framedField(name: string, value: string | undefined): string {
+  if (!value) return '0';
+  if (typeof value !== 'string') throw refuse(`namespace.${name}`, 'a string', value);
+  return `1${value.length}:${value}`;
 }

@@ -59,7 +59,7 @@ export class RadixCore<Label> {
   constructor(labels: Labels<Label>, maxTreeSize: number) {
     this.labels = labels;
     this.maxTreeSize = maxTreeSize;
-    this.#root = new RadixNode<Label>(labels.empty, 0, 0, undefined);
+    this.#root = new RadixNode<Label>(labels.empty, 0, 0, 0, undefined);
   }
 
   /**
@@ -78,7 +78,7 @@ export class RadixCore<Label> {
   }
 
   makeRoot(namespace: string): RadixNode<Label> {
-    const root = new RadixNode<Label>(this.labels.empty, 0, 0, undefined);
+    const root = new RadixNode<Label>(this.labels.empty, 0, 0, 0, undefined);
     this.#namespaceRoots.set(namespace, root);
     this.#namespaces.set(root, namespace);
     return root;
@@ -120,7 +120,7 @@ export class RadixCore<Label> {
 
   /** Records `use`, later than all others, for a tenant on a node and on all nodes above it. */
   hold(last: RadixNode<Label>, tenant: number, use: number): void {
-    const { ends, holders, holdings } = this;
+    const { ends, holders } = this;
     for (let node = last; node.parent !== undefined; node = node.parent) {
       if (node.newestTenant === tenant) {
         node.newestUse = use;
@@ -129,7 +129,7 @@ export class RadixCore<Label> {
       }
       const holding = holders.find(node, tenant);
       if (holding === 0) {
-        holders.add(node, holdings.create(node, tenant, use), 0);
+        holders.addNewest(node, tenant, use);
         this.tenants.grow(tenant, node.units);
       } else {
         if (node !== last) ends.unlink(node, holding);
@@ -172,7 +172,7 @@ export class RadixCore<Label> {
   /** Cuts a node after `length` storage units and returns the new node in front; both have the same living tenants. */
   split(node: RadixNode<Label>, length: number): RadixNode<Label> {
     const parent = node.parent as RadixNode<Label>;
-    const head = new RadixNode<Label>(this.labels.empty, 0, 0, parent);
+    const head = new RadixNode<Label>(this.labels.empty, 0, 0, 0, parent);
     replaceChild(parent, this.labels.keyOf(node), node, head);
     this.labels.split(node, head, length);
     addChild(head, this.labels.keyOf(node), node);

@@ -35,6 +35,23 @@ export class Holders<Label> {
     return 0;
   }
 
+  /** Makes a tenant that does not hold the node its newest holder. */
+  addNewest(node: RadixNode<Label>, tenant: number, use: number): void {
+    const holdings = this.#holdings;
+    const older = node.newestHolding;
+    const holding = holdings.create(node, tenant, use, older);
+    if (older !== 0) {
+      holdings.setWord(older, newerHolderWord, holding);
+      holdings.storeUse(older, node.newestUse);
+    }
+    node.holders++;
+    node.newestHolding = holding;
+    node.newestTenant = tenant;
+    node.newestUse = use;
+    node.endsHere = false;
+    node.holdingIndex?.set(tenant, holding);
+  }
+
   /** Adds a holder after `newer`, which is 0 for the newest. */
   add(node: RadixNode<Label>, holding: number, newer: number): void {
     node.holders++;

@@ -10,6 +10,8 @@ const pageBits = 10;
 const pageSize = 1 << pageBits;
 const pageMask = pageSize - 1;
 
+const maxSmallInteger = 2 ** 30 - 1;
+
 // The words of a holding; the last of eight is unused.
 const holdingWords = 8;
 const tenantWord = 0;
@@ -38,8 +40,8 @@ export class Holdings<Label> {
   /** First holding of each tenant. */
   readonly #firstOfTenant: number[] = [];
 
-  /** Makes a holding that is in its tenant's list only. */
-  create(node: RadixNode<Label>, tenant: number, use: number): number {
+  /** Makes a holding that is in its tenant's list only; `older` is the one it is about to follow in its node's. */
+  create(node: RadixNode<Label>, tenant: number, use: number, older = 0): number {
     let holding = this.#firstFree;
     if (holding === 0) {
       holding = this.#count++;
@@ -54,6 +56,8 @@ export class Holdings<Label> {
     uses[slot] = use;
     words[at + tenantWord] = tenant;
     words[at + newerEndWord] = notAnEnd;
+    words[at + olderHolderWord] = older;
+    words[at + newerHolderWord] = 0;
     const next = this.#firstOfTenant[tenant] ?? 0;
     words[at + previousOfTenantWord] = 0;
     words[at + nextOfTenantWord] = next;
@@ -99,7 +103,9 @@ export class Holdings<Label> {
   }
 
   storedUse(holding: number): number {
-    return (this.#pages[holding >> pageBits] as Page<Label>).uses[holding & pageMask] as number;
+    const use = (this.#pages[holding >> pageBits] as Page<Label>).uses[holding & pageMask] as number;
+    // An engine keeps a small integer in the node itself, and any other number in an object of its own beside it.
+    return use <= maxSmallInteger ? use | 0 : use;
   }
 
   storeUse(holding: number, use: number): void {

@@ -10,12 +10,16 @@ export class RadixNode<Label> {
   label: Label;
   /** String tree: length of the string the label is a part of. Token tree: where the label starts in its block. */
   extent: number;
+  /** String tree: length of the label in code units, which takes long to ask a string of any kind. Token tree: unused. */
+  length: number;
   /** Length of the label in units: code points, or token ids. */
   units: number;
   /** Undefined for roots and for nodes that were removed. */
   parent: RadixNode<Label> | undefined;
   /** The next child of the same parent with the same key. */
   twin: RadixNode<Label> | undefined = undefined;
+  /** Whether any of its children has ever had a twin. */
+  hasTwins = false;
   /** The first child with the only key; undefined when there is none, or more than one key. */
   child: RadixNode<Label> | undefined = undefined;
   childKey = 0;
@@ -33,9 +37,10 @@ export class RadixNode<Label> {
   /** Holdings by tenant, once there are many. */
   holdingIndex: Map<number, number> | undefined = undefined;
 
-  constructor(label: Label, extent: number, units: number, parent: RadixNode<Label> | undefined) {
+  constructor(label: Label, extent: number, length: number, units: number, parent: RadixNode<Label> | undefined) {
     this.label = label;
     this.extent = extent;
+    this.length = length;
     this.units = units;
     this.parent = parent;
   }
@@ -52,6 +57,7 @@ export function addChild<Label>(node: RadixNode<Label>, key: number, child: Radi
   if (first === undefined) {
     setFirst(node, key, child);
   } else {
+    node.hasTwins = true;
     child.twin = first.twin;
     first.twin = child;
   }
@@ -64,7 +70,7 @@ export function replaceChild<Label>(
   child: RadixNode<Label>,
   replacement: RadixNode<Label>,
 ): void {
-  const before = twinBefore(node, key, child);
+  const before = node.hasTwins ? twinBefore(node, key, child) : undefined;
   if (before === undefined) setFirst(node, key, replacement);
   else before.twin = replacement;
   replacement.twin = child.twin;
@@ -72,7 +78,7 @@ export function replaceChild<Label>(
 }
 
 export function removeChild<Label>(node: RadixNode<Label>, key: number, child: RadixNode<Label>): void {
-  const before = twinBefore(node, key, child);
+  const before = node.hasTwins ? twinBefore(node, key, child) : undefined;
   if (before !== undefined) before.twin = child.twin;
   else if (child.twin !== undefined) setFirst(node, key, child.twin);
   else removeKey(node, key);

@@ -3,6 +3,7 @@
  * number stays taken, as dead, until its last holding is reclaimed; a worker that comes back gets a fresh one and
  * starts at size 0 (CA-44). Any number of workers (B23).
  */
+import { refuse } from '../errors.js';
 import type { WorkerId } from '../workers/candidate.js';
 
 export class Tenants {
@@ -32,7 +33,7 @@ export class Tenants {
     return this.#numbers.has(worker);
   }
 
-  /** The worker's number; registers it when it is new. */
+  /** The worker's number; registers it when it is new. @throws TypeError for an id that is no string */
   numberOf(worker: WorkerId): number {
     return this.#numbers.get(worker) ?? this.#register(worker);
   }
@@ -104,6 +105,7 @@ export class Tenants {
   }
 
   #register(worker: WorkerId): number {
+    if (typeof worker !== 'string') throw refuse('worker', 'a string', worker);
     const tenant = this.#free.pop() ?? this.#workers.length;
     this.#numbers.set(worker, tenant);
     this.#workers[tenant] = worker;

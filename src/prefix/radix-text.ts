@@ -19,7 +19,8 @@ export const insidePair = -1;
 /** The key of the unit at `position`: its code point. */
 export function textKey(text: string, position: number): number {
   const unit = text.charCodeAt(position);
-  return (unit & 0xf800) === 0xd800 ? surrogateKey(text, position) : unit;
+  // A 32-bit integer on both ways: compiled look-ups of children rely on that.
+  return (unit & 0xf800) === 0xd800 ? surrogateKey(text, position) | 0 : unit;
 }
 
 function surrogateKey(text: string, position: number): number {
@@ -27,12 +28,11 @@ function surrogateKey(text: string, position: number): number {
 }
 
 /**
- * How many code units of `label` the text agrees with from `position` on, never ending inside a surrogate pair of
- * either. They are known to agree in the first code point and not to agree in all. The engine compares many units at a
- * time when it is given substrings, so the difference is found by bisection.
+ * How many of the first `limit` code units of `label` the text agrees with from `position` on, never ending inside a
+ * surrogate pair of either. They are known to agree in the first code point and not to agree in all. The engine compares
+ * many units at a time when it is given substrings, so the difference is found by bisection.
  */
-export function agreement(text: string, position: number, label: string): number {
-  const limit = Math.min(label.length, text.length - position);
+export function agreement(text: string, position: number, label: string, limit: number): number {
   let agreed = 0;
   while (agreed < longText && agreed < limit) {
     if (text.charCodeAt(position + agreed) !== label.charCodeAt(agreed))
@@ -72,15 +72,15 @@ function sameText(text: string, position: number, label: string, from: number, l
 /** Code points in the first `length` code units of a node's label. */
 export function codePointsOf(node: RadixNode<string>, length: number): number {
   // No pairs in all, no pairs in part.
-  return node.units === node.label.length ? length : countCodePoints(node.label.substring(0, length));
+  return node.units === node.length ? length : countCodePoints(node.label.substring(0, length));
 }
 
 /** A copy of `text` from `start` to `end` that holds no other string. */
 export function copyText(text: string, start: number, end: number): string {
   if (end - start < longText) return text.substring(start, end);
-  // Only joining makes every engine write a new string: substring, concat and repeat may all return views or ropes.
-  const middle = (start + end) >> 1;
-  return [text.substring(start, middle), text.substring(middle, end)].join('');
+  // Only joining two parts makes every engine write a new string: substring, concat and repeat may return views or ropes.
+  const second = start + 1;
+  return [text.substring(start, second), text.substring(second, end)].join('');
 }
 
 /** The labels of the string tree, for `RadixCore`. `extent` is the length of the string behind a label. */
@@ -88,20 +88,21 @@ export const textLabels: Labels<string> = {
   empty: '',
 
   keyOf(node: RadixNode<string>): number {
-    return textKey(node.label, 0);
+    return node.label.codePointAt(0) as number;
   },
 
   split(node: RadixNode<string>, head: RadixNode<string>, length: number): void {
-    const { label, extent, units } = node;
+    const { label, extent, length: whole, units } = node;
     head.units = codePointsOf(node, length);
     setPart(head, label, 0, length, extent);
-    setPart(node, label, length, label.length, extent);
+    setPart(node, label, length, whole, extent);
     node.units = units - head.units;
   },
 
   join(head: RadixNode<string>, tail: RadixNode<string>): void {
     tail.label = [head.label, tail.label].join('');
-    tail.extent = tail.label.length;
+    tail.length += head.length;
+    tail.extent = tail.length;
     tail.units += head.units;
   },
 
@@ -116,7 +117,9 @@ export const textLabels: Labels<string> = {
 };
 
 function setPart(node: RadixNode<string>, label: string, start: number, end: number, extent: number): void {
-  const isMost = 2 * (end - start) >= extent;
+  const length = end - start;
+  const isMost = 2 * length >= extent;
   node.label = isMost ? label.substring(start, end) : copyText(label, start, end);
-  node.extent = isMost ? extent : end - start;
+  node.length = length;
+  node.extent = isMost ? extent : length;
 }

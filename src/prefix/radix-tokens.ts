@@ -4,6 +4,7 @@
  * less than half in use is emptied by moving its labels, twice as many ids as were released (each released id pays for
  * its share). So blocks take at most about twice the ids they hold, plus the one being filled and a spare.
  */
+import { RoutingConfigError } from '../errors.js';
 import { Words } from '../runtime/words.js';
 import type { Labels } from './radix-core.js';
 import type { RadixNode } from './radix-node.js';
@@ -46,6 +47,7 @@ export class TokenLabels implements Labels<TokenBlock> {
   #released = 0;
 
   constructor(blockSize: number, salt: number) {
+    if (!Number.isInteger(salt)) throw new RoutingConfigError('salt', salt, 'must be a 32-bit integer');
     this.#blockSize = blockSize;
     this.#salt = salt;
   }

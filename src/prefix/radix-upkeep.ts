@@ -6,7 +6,7 @@
  * it leaves holdings to reclaim, and while the free budget is smaller than that number an insert reclaims as many
  * holdings as it adds units. So once the tree is full again none is left, and each eviction frees a unit.
  */
-import { RoutingConfigError, refuse } from '../errors.js';
+import { checkNumber, RoutingConfigError, refuse } from '../errors.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { RadixCore } from './radix-core.js';
 
@@ -46,8 +46,9 @@ export function work<Label>(core: RadixCore<Label>, budget: MaintenanceBudget): 
   }
 }
 
-/** Evicts until `size` ≤ `units`, in one go. Returns the units evicted. */
+/** Evicts until `size` ≤ `units`, in one go. Returns the units evicted. @throws TypeError when `units` is no number */
 export function drainEvictions<Label>(core: RadixCore<Label>, units: number): number {
+  checkNumber(units, 'units');
   let evicted = 0;
   while (core.tenants.size > units) {
     const freed = core.evictOldest();

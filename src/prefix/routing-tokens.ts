@@ -3,7 +3,7 @@
  *
  * A `number[]` from outside may hold anything, and is checked as far as it is read (LB-42); a `Uint32Array` cannot.
  */
-import { show } from '../errors.js';
+import { refuse, show } from '../errors.js';
 
 /** Token ids, 0 to 2³²−1. A `Uint32Array` needs no check and is the fastest form. */
 export type TokenIds = readonly number[] | Uint32Array;
@@ -24,6 +24,12 @@ export function copyTokens(tokens: readonly number[], from: number, to: number, 
   return -1;
 }
 
+/** @throws TypeError on `tokens` when they are no list at all */
+export function checkTokenList(tokens: TokenIds): void {
+  if (tokens instanceof Uint32Array || Array.isArray(tokens)) return;
+  throw refuse('tokens', 'a Uint32Array or an array of integers', tokens);
+}
+
 /** The error for an entry that is no token id. */
 export function badToken(tokens: readonly unknown[], position: number): TypeError {
   return new TypeError(`tokens: expected ids from 0 to 4294967295, got ${show(tokens[position])} at ${position}`);
@@ -37,7 +43,7 @@ const maxHintBytes = 4096;
  * leading zeros are accepted (CA-110). Anything else is as if the header were absent.
  */
 export function parseRoutingTokens(header: string | undefined): TokenIds | undefined {
-  if (header === undefined || header.length === 0 || header.length > maxHintBytes) return undefined;
+  if (typeof header !== 'string' || header.length === 0 || header.length > maxHintBytes) return undefined;
   const ids = new Uint32Array(maxHintIds);
   let count = 0;
   let id = -1;

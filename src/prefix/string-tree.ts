@@ -3,10 +3,11 @@
  * points whatever the encoding (B02). The descent compares whole labels natively; a match and the insert that follows
  * share one descent. No recursion anywhere: a prompt of many megabytes is an ordinary input (B90).
  */
-import { refuse } from '../errors.js';
+import { checkOptions, refuse } from '../errors.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import { countCodePoints } from '../runtime/text.js';
 import type { WorkerId } from '../workers/candidate.js';
+import { checkPartition } from './namespace.js';
 import {
   maxListedTenants,
   type PrefixTree,
@@ -39,7 +40,7 @@ export class StringTree implements PrefixTree<string, string> {
 
   /** @throws RoutingConfigError when the budget is no number above 0 */
   constructor(options: StringTreeOptions) {
-    this.#core = new RadixCore(textLabels, checkedBudget(options.maxTreeSize));
+    this.#core = new RadixCore(textLabels, checkedBudget(checkOptions(options).maxTreeSize));
   }
 
   get size(): number {
@@ -67,7 +68,7 @@ export class StringTree implements PrefixTree<string, string> {
   }
 
   match(text: string, namespace?: string): TreeMatch {
-    checkText(text);
+    checkRequest(text, namespace);
     this.#descend(text, namespace);
     const { matchedUnits, requestUnits, deepest } = this.#path;
     const tenants = deepest === undefined ? [] : this.#core.tenantsOf(deepest, maxListedTenants);
@@ -75,7 +76,7 @@ export class StringTree implements PrefixTree<string, string> {
   }
 
   insert(text: string, worker: WorkerId, namespace?: string): number {
-    checkText(text);
+    checkRequest(text, namespace);
     const core = this.#core;
     const tenant = core.tenants.numberOf(worker);
     if (text.length === 0) return 0;
@@ -91,7 +92,7 @@ export class StringTree implements PrefixTree<string, string> {
   }
 
   insertPlacement(text: string, worker: WorkerId, use: number, namespace?: string): boolean {
-    checkText(text);
+    checkRequest(text, namespace);
     checkedUse(use);
     const core = this.#core;
     const tenant = core.tenants.numberOf(worker);
@@ -161,6 +162,7 @@ export class StringTree implements PrefixTree<string, string> {
     const core = this.#core;
     const path = this.#path;
     const mayBeDead = core.tenants.deadHoldings > 0;
+    const length = text.length;
     let node = core.rootOf(namespace);
     let deepest: RadixNode<string> | undefined;
     let partial: RadixNode<string> | undefined;
@@ -169,13 +171,13 @@ export class StringTree implements PrefixTree<string, string> {
     let agreed = 0;
     let knownUnits = 0;
     let matchedUnits = 0;
-    while (node !== undefined && position < text.length) {
+    while (node !== undefined && position < length) {
       const key = textKey(text, position);
       if (key === insidePair) {
         // The label ends with a lone surrogate, the text goes on with its partner: they differ in the last unit.
         partial = node;
-        agreed = node.label.length - 1;
-        position -= node.label.length;
+        agreed = node.length - 1;
+        position -= node.length;
         node = node.parent;
         knownUnits--;
         if (readable) matchedUnits--;
@@ -185,10 +187,10 @@ export class StringTree implements PrefixTree<string, string> {
       if (child === undefined) break;
       const { label } = child;
       let units = child.units;
-      const end = position + label.length;
+      const end = position + child.length;
       if (text.substring(position, end) !== label) {
         partial = child;
-        agreed = agreement(text, position, label);
+        agreed = agreement(text, position, label, Math.min(child.length, length - position));
         units = codePointsOf(child, agreed);
       }
       knownUnits += units;
@@ -209,7 +211,7 @@ export class StringTree implements PrefixTree<string, string> {
     path.knownUnits = knownUnits;
     path.matchedUnits = matchedUnits;
     path.deepest = deepest;
-    path.requestUnits = known === text.length ? knownUnits : knownUnits + countCodePoints(text.substring(known));
+    path.requestUnits = known === length ? knownUnits : knownUnits + countCodePoints(text.substring(known));
     this.#text = text;
     this.#namespace = namespace;
     this.#version = core.version;
@@ -222,10 +224,11 @@ export class StringTree implements PrefixTree<string, string> {
     const parent = partial === undefined ? last : core.split(partial, agreed);
     const known = position + agreed;
     if (known === text.length && parent !== undefined) return parent;
-    const label = copyText(text, known, text.length);
+    const length = text.length - known;
     const leaf = new RadixNode(
-      label,
-      label.length,
+      copyText(text, known, text.length),
+      length,
+      length,
       requestUnits - knownUnits,
       parent ?? core.makeRoot(namespace as string),
     );
@@ -240,6 +243,7 @@ const textReader: LabelReader<string, string, string> = {
   isPart: (value): value is string => typeof value === 'string' && value.length > 0,
 };
 
-function checkText(text: unknown): void {
+function checkRequest(text: string, namespace: string | undefined): void {
   if (typeof text !== 'string') throw refuse('text', 'a string', text);
+  checkPartition(namespace);
 }

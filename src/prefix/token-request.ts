@@ -5,7 +5,7 @@
  */
 import { refuse } from '../errors.js';
 import { Words } from '../runtime/words.js';
-import type { TokenIds } from './routing-tokens.js';
+import { checkTokenList, type TokenIds } from './routing-tokens.js';
 
 /** Longer arrays are read in place; longer lists are copied to memory of their own. */
 const copiedTokens = 4096;
@@ -26,7 +26,7 @@ export class TokenRequest {
   /** @throws TypeError on `tokens`, before anything changes */
   read(tokens: TokenIds): void {
     const isArray = tokens instanceof Uint32Array;
-    if (!isArray && !Array.isArray(tokens)) throw refuse('tokens', 'a Uint32Array or an array of integers', tokens);
+    checkTokenList(tokens);
     const length = tokens.length - (tokens.length % this.#blockSize);
     let words = this.#copy;
     if (isArray) {

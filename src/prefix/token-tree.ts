@@ -3,10 +3,11 @@
  * ids are matched, kept and split at (CA-30, CA-39). Labels are compared in bulk; a match and the insert that follows
  * share one descent. Any 32-bit ids, any page size.
  */
-import { RoutingConfigError } from '../errors.js';
+import { checkOptions, RoutingConfigError } from '../errors.js';
 import { allOf } from '../runtime/all-of.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
+import { checkPartition } from './namespace.js';
 import {
   maxListedTenants,
   type PrefixTree,
@@ -20,7 +21,7 @@ import { childOf, RadixNode } from './radix-node.js';
 import { RadixPath } from './radix-path.js';
 import { type TokenBlock, TokenLabels } from './radix-tokens.js';
 import { checkedBudget, checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
-import type { TokenIds } from './routing-tokens.js';
+import { checkTokenList, type TokenIds } from './routing-tokens.js';
 import { isTokenId, TokenRequest } from './token-request.js';
 import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
 
@@ -51,7 +52,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
 
   /** @throws RoutingConfigError when the budget is no number above 0, or the page size no positive integer */
   constructor(options: TokenTreeOptions) {
-    const { blockSize } = options;
+    const { blockSize } = checkOptions(options);
     if (!Number.isSafeInteger(blockSize) || blockSize < 1) {
       throw new RoutingConfigError('blockSize', blockSize, 'must be a positive integer');
     }
@@ -93,6 +94,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
   }
 
   insert(tokens: TokenIds, worker: WorkerId, namespace?: string): number {
+    checkTokenList(tokens);
     if (!this.#continues(tokens, namespace)) this.#descend(tokens, namespace);
     const core = this.#core;
     const tenant = core.tenants.numberOf(worker);
@@ -188,6 +190,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
   }
 
   #descend(tokens: TokenIds, namespace: string | undefined): void {
+    checkPartition(namespace);
     this.#request.read(tokens);
     const core = this.#core;
     const path = this.#path;
@@ -258,7 +261,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     const { last, partial, agreed, knownUnits } = this.#path;
     const parent = partial === undefined ? last : core.split(partial, agreed);
     if (knownUnits === this.#request.length && parent !== undefined) return parent;
-    const leaf = new RadixNode(this.#labels.empty, 0, 0, parent ?? core.makeRoot(namespace as string));
+    const leaf = new RadixNode(this.#labels.empty, 0, 0, 0, parent ?? core.makeRoot(namespace as string));
     this.#labels.put(leaf, this.#request.words, knownUnits, this.#request.length - knownUnits);
     // The descent ended by looking for this page, unless it ended inside a node or had nowhere to look.
     core.addNode(partial === undefined && last !== undefined ? this.#key : this.#labels.keyOf(leaf), leaf);

@@ -3,7 +3,7 @@
  * `Holdings`), so a snapshot lists them, oldest first, in pieces; inside a piece each node is written once. Merging
  * the pieces into an empty tree, in any order, gives the same tree.
  */
-import { show } from '../errors.js';
+import { checkNumber, refuse, show } from '../errors.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { PrefixTree, RestoreResult, TreePiece, TreePlacement } from './prefix-tree.js';
 import type { RadixCore } from './radix-core.js';
@@ -35,6 +35,7 @@ export function* piecesOf<Label, Part>(
   reader: LabelReader<Label, Part, unknown>,
   placementsPerPiece: number = defaultPlacementsPerPiece,
 ): Generator<TreePiece<Part>, void, undefined> {
+  checkNumber(placementsPerPiece, 'placementsPerPiece');
   const walk = new EndsWalk(core);
   let piece = new PieceWriter(core, reader);
   for (let ends = walk.next(1); ends.length > 0; ends = walk.next(1)) {
@@ -191,6 +192,7 @@ export function restorePiece<Label, Part, Units>(
   piece: TreePiece<Part>,
   accepts: (worker: WorkerId) => boolean,
 ): RestoreResult {
+  if (typeof accepts !== 'function') throw refuse('accepts', 'a function', accepts);
   const { workers, namespaces, parents, labels, holds } = (piece ?? {}) as TreePiece<Part>;
   if (![workers, namespaces, parents, labels, holds].every(Array.isArray)) return { restored: 0, skipped: 1 };
   let restored = 0;
