@@ -14,7 +14,7 @@ import type { RadixCore } from './radix-core.js';
 const holdingsPerCall = 256;
 
 /** Between two looks at the budget. */
-const holdingsPerLook = 32;
+const holdingsPerLook = 8;
 
 /** Uses stay exact integers for ever: nobody counts from here to 2⁵³. */
 const maxUse = 2 ** 52;
