@@ -84,6 +84,17 @@ export function checkOptions<T>(options: T, field = 'options'): T {
   return options;
 }
 
+/** The list a call was given. @throws TypeError when it is none */
+export function checkList<T>(list: readonly T[], field: string): readonly T[] {
+  if (!Array.isArray(list)) throw refuse(field, 'an array', list);
+  return list;
+}
+
+/** @throws TypeError when it is no number */
+export function checkNumber(value: number, field: string): void {
+  if (typeof value !== 'number') throw refuse(field, 'a number', value);
+}
+
 /** The error for request data of the wrong type (LB-42). */
 export function refuse(field: string, expected: string, value: unknown): TypeError {
   return new TypeError(`${field}: expected ${expected}, got ${show(value)}`);

@@ -155,7 +155,8 @@ function checkedNamespace(value: unknown): CacheNamespace | undefined {
   optionalString(cacheSalt, 'namespace.cacheSalt');
   optionalString(extraKey, 'namespace.extraKey');
   optionalString(lora, 'namespace.lora');
-  return value as CacheNamespace;
+  // What was checked is what is read later.
+  return { cacheSalt, extraKey, lora };
 }
 
 function checkedExclude(value: unknown): readonly WorkerId[] | undefined {

@@ -2,6 +2,7 @@
  * The headers a gateway puts on its answers (OB-100, OB-101, OV-20). Pure; the host strips what workers send under the
  * same names, so that clients can tell who speaks.
  */
+import { checkNumber, checkOptions } from './errors.js';
 import type { NotSelected } from './selection.js';
 import { isVisibleAscii } from './sticky/routing-key.js';
 import type { Worker } from './workers/worker.js';
@@ -22,14 +23,19 @@ export type Answered =
  *
  * Nobody selected: `X-SMG-Error-Code` with the code (OB-101), for a shed also `Retry-After` in whole seconds, rounded up
  * (OV-20).
+ *
+ * @throws TypeError for what is none of these
  */
 export function responseHeaders(answered: Answered): Readonly<Record<string, string>> {
+  checkOptions(answered, 'answered');
   if ('ok' in answered && !answered.ok) {
     const { code, retryAfterMs } = answered;
     const headers = { 'X-SMG-Error-Code': code };
-    return retryAfterMs === undefined ? headers : { ...headers, 'Retry-After': String(Math.ceil(retryAfterMs / 1000)) };
+    if (retryAfterMs === undefined) return headers;
+    checkNumber(retryAfterMs, 'retryAfterMs');
+    return { ...headers, 'Retry-After': String(Math.ceil(retryAfterMs / 1000)) };
   }
-  const worker = servedBy(answered);
+  const worker = checkOptions(servedBy(answered), 'worker');
   const name = worker.url ?? worker.id;
   return worker.connectionMode === 'http' && isVisibleAscii(name) ? { 'x-smg-routed-worker-id': name } : {};
 }

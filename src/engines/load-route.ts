@@ -3,6 +3,7 @@
  * host does the asking and keeps one memo for each worker, dropped when the worker is removed or replaced or leaves
  * ready. "Not there" is remembered; "did not answer" never is (B44).
  */
+import { checkList, checkOptions } from '../errors.js';
 import type { RankedLoadReport } from '../load/report.js';
 import type { NoReportReason } from './load-result.js';
 import { parseLoadReport } from './parse-load-report.js';
@@ -34,7 +35,7 @@ export type LoadRouteOutcome =
  */
 export function readLoadResponse(status: number | undefined, body?: unknown): LoadRouteOutcome {
   if (status === 404 || status === 405 || status === 501) return { outcome: 'absent' };
-  if (status === undefined || !(status >= 200 && status < 300)) return { outcome: 'inconclusive' };
+  if (typeof status !== 'number' || !(status >= 200 && status < 300)) return { outcome: 'inconclusive' };
   const result = parseLoadReport('sglang_loads', body);
   if (result.ok) return { outcome: 'report', report: result.report };
   const { reason, detail } = result;
@@ -52,18 +53,30 @@ export interface LoadRouteMemo {
 /** The memo of a worker that was never asked. */
 export const unknownLoadRoutes: LoadRouteMemo = { absent: [] };
 
-/** The routes to ask in this poll, in order: the one that answered before, else all that are not known to be absent. */
+/**
+ * The routes to ask in this poll, in order: the one that answered before, else all that are not known to be absent.
+ *
+ * @throws TypeError naming the argument of another shape
+ */
 export function loadRoutesToAsk(memo: LoadRouteMemo, routes: readonly string[]): readonly string[] {
-  if (memo.answered !== undefined && routes.includes(memo.answered)) return [memo.answered];
-  return routes.filter((route) => !memo.absent.includes(route));
+  const { answered } = checkOptions(memo, 'memo');
+  const absent = checkList(memo.absent, 'memo.absent');
+  checkList(routes, 'routes');
+  if (answered !== undefined && routes.includes(answered)) return [answered];
+  return routes.filter((route) => !absent.includes(route));
 }
 
-/** The memo after `route` gave `outcome`; the same object when nothing was learned. */
+/**
+ * The memo after `route` gave `outcome`; the same object when nothing was learned.
+ *
+ * @throws TypeError naming the argument of another shape
+ */
 export function rememberLoadRoute(memo: LoadRouteMemo, route: string, outcome: LoadRouteOutcome): LoadRouteMemo {
-  if (outcome.outcome === 'inconclusive') return memo;
+  const absent = checkList(checkOptions(memo, 'memo').absent, 'memo.absent');
+  if (checkOptions(outcome, 'outcome').outcome === 'inconclusive') return memo;
   if (outcome.outcome === 'report') {
-    return memo.answered === route ? memo : { answered: route, absent: memo.absent.filter((known) => known !== route) };
+    return memo.answered === route ? memo : { answered: route, absent: absent.filter((known) => known !== route) };
   }
   const answered = memo.answered === route ? undefined : memo.answered;
-  return { answered, absent: memo.absent.includes(route) ? memo.absent : [...memo.absent, route] };
+  return { answered, absent: absent.includes(route) ? absent : [...absent, route] };
 }

@@ -53,7 +53,7 @@ export function parseLoadReport(
     case 'sglang_metrics':
     case 'tensorrt_llm_metrics':
     case 'triton_metrics':
-      return readMetrics(kind, payload, options.model);
+      return readMetrics(kind, payload, options?.model);
     default:
       return noReport('unsupported', `kind ${show(kind)}`);
   }

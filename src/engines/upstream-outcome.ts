@@ -28,7 +28,7 @@ export interface UpstreamEvidence {
  * 5. nothing → `connect`.
  */
 export function classifyUpstream(evidence: UpstreamEvidence): LeaseOutcome {
-  const { status, grpcStatus, error, signal } = evidence;
+  const { status, grpcStatus, error, signal } = (evidence ?? {}) as UpstreamEvidence;
   if (signal?.aborted === true) return { aborted: true };
   if (grpcStatus !== undefined) return fromGrpc(grpcStatus);
   if (!isHttpStatus(status)) return fromError(error);

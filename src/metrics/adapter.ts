@@ -2,6 +2,7 @@
  * The bridge to a metrics library: three methods that every library has in some form (LB-51). Names and labels are those
  * of `metricTable`; each call is one sample.
  */
+import { refuse } from '../errors.js';
 import type { LabelsOf, MetricName, NameOf } from './metric-table.js';
 
 /** Label values by name; the names are those of the metric's row. */
@@ -15,6 +16,13 @@ export interface MetricsAdapter {
   gauge(name: MetricName, labels: MetricLabels, value: number): void;
   /** Observes one value; the buckets are in the row. */
   histogram(name: MetricName, labels: MetricLabels, value: number): void;
+}
+
+/** @throws TypeError when the adapter lacks one of its three methods */
+export function checkAdapter(adapter: MetricsAdapter): void {
+  for (const method of ['counter', 'gauge', 'histogram'] as const) {
+    if (typeof adapter?.[method] !== 'function') throw refuse(`adapter.${method}`, 'a function', adapter?.[method]);
+  }
 }
 
 /**

@@ -3,7 +3,8 @@
  * event is built, with one each event costs its samples. Handlers call nothing of the router that reads its clock, so
  * decisions are the same with and without metrics (LB-3).
  */
-import { MetricSink, type MetricsAdapter } from './adapter.js';
+import { refuse } from '../errors.js';
+import { checkAdapter, MetricSink, type MetricsAdapter } from './adapter.js';
 import { bindEngineMetrics } from './engine-metrics.js';
 import { bindIndexMetrics } from './index-metrics.js';
 import type { MetricsSource, Subscribe } from './metrics-source.js';
@@ -22,11 +23,12 @@ import { bindWorkerMetrics } from './worker-metrics.js';
  * `warning` with code `listenerFailed`; one thrown during this call comes with the next event.
  *
  * @returns unbinds: no listener is left, samples keep their last values. Calling it again does nothing
- * @throws TypeError when the adapter lacks one of its three methods; nothing is bound then
+ * @throws TypeError when the adapter lacks one of its three methods, or the router is none; nothing is bound then
  */
 export function bindMetrics(router: MetricsSource, adapter: MetricsAdapter): () => void {
-  for (const method of ['counter', 'gauge', 'histogram'] as const) {
-    if (typeof adapter?.[method] !== 'function') throw new TypeError(`adapter.${method}: expected a function`);
+  checkAdapter(adapter);
+  for (const method of ['on', 'workers'] as const) {
+    if (typeof router?.[method] !== 'function') throw refuse(`router.${method}`, 'a function', router?.[method]);
   }
   const sink = new MetricSink(adapter);
   const models = new ModelLabels();

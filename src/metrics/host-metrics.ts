@@ -4,7 +4,7 @@
  */
 import type { WorkerId } from '../workers/candidate.js';
 import type { WorkerKind } from '../workers/worker-spec.js';
-import type { MetricsAdapter } from './adapter.js';
+import { checkAdapter, type MetricsAdapter } from './adapter.js';
 
 /** What the host has to tell. Errors of the adapter pass through to the caller. */
 export interface HostMetrics {
@@ -24,8 +24,9 @@ export interface HostMetrics {
   bodyPath(path: 'buffered' | 'streamed', reason: string): void;
 }
 
-/** The host's own metrics through the adapter of `bindMetrics`. */
+/** The host's own metrics through the adapter of `bindMetrics`. @throws TypeError when it lacks one of its methods */
 export function hostMetrics(adapter: MetricsAdapter): HostMetrics {
+  checkAdapter(adapter);
   return {
     healthCheck: (workerType, ok) =>
       adapter.counter(

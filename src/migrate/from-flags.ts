@@ -52,6 +52,9 @@ type Values = (string | number | boolean)[];
  * @throws RoutingConfigError when a value cannot be read; the field is the flag
  */
 export function fromFlags(flags: readonly string[] | Readonly<Record<string, FlagValue>>): TranslatedFlags {
+  if (typeof flags !== 'object' || flags === null) {
+    throw new RoutingConfigError('flags', flags, 'must be an array of words or an object of flags');
+  }
   const unknown: string[] = [];
   const given = Array.isArray(flags)
     ? parseArguments(flags as readonly string[], unknown)
@@ -104,6 +107,9 @@ function canonicalName(spelling: string): string | undefined {
 
 function parseArguments(argv: readonly string[], unknown: string[]): Map<string, Values> {
   const given = new Map<string, Values>();
+  for (const [i, word] of argv.entries()) {
+    if (typeof word !== 'string') throw new RoutingConfigError(`flags[${i}]`, word, 'must be a string');
+  }
   const isFlag = (word: string): boolean => word.startsWith('--');
   let i = argv.findIndex(isFlag);
   while (i >= 0 && i < argv.length) {
@@ -140,8 +146,17 @@ function parseRecord(flags: Readonly<Record<string, FlagValue>>, unknown: string
   for (const [spelling, value] of Object.entries(flags)) {
     if (value === undefined || value === null) continue;
     const name = canonicalName(spelling);
-    if (name === undefined) unknown.push(spelling);
-    else addValues(given, name, Array.isArray(value) ? value : [value as string | number | boolean]);
+    if (name === undefined) {
+      unknown.push(spelling);
+      continue;
+    }
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+    for (const item of values) {
+      if (!['string', 'number', 'boolean'].includes(typeof item)) {
+        throw new RoutingConfigError(`--${name}`, item, 'must be text, a number, true or false');
+      }
+    }
+    addValues(given, name, values as Values);
   }
   return given;
 }

@@ -2,6 +2,7 @@
  * The size ranges of `bucket`: each worker owns an inclusive range of request sizes, ascending and without gaps, the
  * last one open (BU-2). Pure functions. Sizes are characters or tokens.
  */
+import { checkNumber, refuse } from '../errors.js';
 
 /** Inclusive at both ends; `high` of the last worker is `Infinity`. */
 export interface BucketRange {
@@ -36,12 +37,16 @@ export function initialBucketRanges(workerCount: number): BucketRange[] {
  * @param sizes sizes of the requests in the window, in any order; not changed
  * @param previousShare share at the last adjustment, 0 before the first
  * @returns undefined when nothing changes: no traffic, no worker, or a share within a factor of two of the last
+ * @throws TypeError for a count that is no integer ≥ 0, and for sizes or a share that are no numbers
  */
 export function bucketRecompute(
   workerCount: number,
   sizes: ArrayLike<number>,
   previousShare: number,
 ): BucketAdjustment | undefined {
+  if (!Number.isSafeInteger(workerCount) || workerCount < 0) throw refuse('workerCount', 'an integer ≥ 0', workerCount);
+  checkNumber(previousShare, 'previousShare');
+  checkSizes(sizes);
   if (sizes.length === 0 || workerCount === 0) return undefined;
   const ascending = Float64Array.from(sizes).sort();
   let total = 0;
@@ -66,4 +71,10 @@ export function bucketRecompute(
   }
   ranges.push({ low, high: Infinity });
   return { share, ranges };
+}
+
+function checkSizes(sizes: ArrayLike<number>): void {
+  if (ArrayBuffer.isView(sizes) && !(sizes instanceof DataView)) return;
+  if (!Array.isArray(sizes)) throw refuse('sizes', 'an array of numbers', sizes);
+  for (const [i, size] of sizes.entries()) checkNumber(size, `sizes[${i}]`);
 }

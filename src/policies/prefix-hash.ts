@@ -5,6 +5,7 @@
  * No state. O(length of the head + log n); the fleet is scanned only when the least-loaded worker is wanted. The sum of
  * in-flight counts is kept by whoever owns the candidates (PO-6).
  */
+import { RoutingConfigError } from '../errors.js';
 import type { PrefixHashOptions } from '../options/policy-options.js';
 import type { Resolved } from '../options/spec.js';
 import { prefixHashTable } from '../options/table.js';
@@ -104,6 +105,7 @@ class PrefixHashPolicy implements Policy {
  * @throws RoutingConfigError for an option that cannot be used, TypeError for malformed request data (LB-42)
  */
 export function prefixHeads(request: RouteRequest, options: PrefixHashOptions, hash: Hash64): readonly PrefixHead[] {
+  if (typeof hash !== 'function') throw new RoutingConfigError('hash', hash, 'must be a function');
   return [...new PrefixHeads(hash, resolveOptions(prefixHashTable, options)).of(new RequestView(request))];
 }
 

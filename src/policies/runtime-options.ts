@@ -51,7 +51,7 @@ export function hashOf(given: { readonly hash?: unknown }): Hash64 | undefined {
 /** The injected ring, checked. @throws RoutingConfigError */
 export function ringOf(given: { readonly ring?: unknown }): RingLookup | undefined {
   const ring = given.ring as RingLookup | undefined;
-  if (ring !== undefined && typeof ring.lookup !== 'function') {
+  if (ring !== undefined && typeof ring?.lookup !== 'function') {
     throw new RoutingConfigError('ring', ring, 'must be an object with a function lookup(hash, isEligible)');
   }
   return ring;

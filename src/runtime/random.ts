@@ -31,7 +31,7 @@ export const systemRandom: RandomSource = () => (globalThis as unknown as Random
  */
 export function seededRandom(seed: number | string): RandomSource {
   if (typeof seed === 'number' ? !Number.isInteger(seed) : typeof seed !== 'string') {
-    throw new TypeError(`seed: expected an integer or a string, got ${String(seed)}`);
+    throw new TypeError(`seed: expected an integer or a string, got ${typeof seed === 'number' ? seed : typeof seed}`);
   }
   const text = typeof seed === 'string' ? seed : `#${seed | 0}`;
   let [a, b, c] = [0x9e3779b9, 0x243f6a88, 0xb7e15162];

@@ -49,6 +49,7 @@ export function resolveRoutingKey(request: RequestView, rules: KeyRules): Routin
  * `conv_t2_r1` → `conv`.
  */
 export function ridKey(rid: string): string | undefined {
+  if (typeof rid !== 'string') return undefined;
   const key = stripLineage(rid);
   return key !== '' && utf8Length(key) <= maxRoutingKeyBytes ? key : undefined;
 }
@@ -102,6 +103,7 @@ export function firstUsable(
 
 /** Whether a value may be a routing key: 1 to 128 bytes of UTF-8, spaces and tabs around it not counted (ST-20, ST-22a). */
 export function isValidRoutingKey(value: string): boolean {
+  if (typeof value !== 'string') return false;
   const trimmed = trimBlanks(value);
   return trimmed !== '' && utf8Length(trimmed) <= maxRoutingKeyBytes && isWellFormed(trimmed);
 }

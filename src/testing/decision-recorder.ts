@@ -8,6 +8,7 @@
  *     end w1 inFlight=2 by=ended status=200
  *     refuse overloaded worker_overload_protection_shed stage=selection retryAfterMs=10000 random
  */
+import { refuse } from '../errors.js';
 import type { LeaseOutcome } from '../lease-outcome.js';
 import type { Router } from '../router.js';
 import type { DecisionRecord } from '../selection.js';
@@ -24,8 +25,9 @@ export interface DecisionRecorder {
   stop(): void;
 }
 
-/** Records every selection and every lease of a router from now on. */
+/** Records every selection and every lease of a router from now on. @throws TypeError when it is no router */
 export function recordDecisions(router: Pick<Router, 'on'>): DecisionRecorder {
+  if (typeof router?.on !== 'function') throw refuse('router.on', 'a function', router?.on);
   const lines: string[] = [];
   const subscriptions = [
     router.on('selected', ({ worker, record }) => lines.push(`select ${worker.id} ${textOf(record)}`)),

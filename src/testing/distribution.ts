@@ -3,6 +3,7 @@
  * winners, `seeds` runs miss one of them with probability below k · (1 − 1/k)^seeds: for k = 10 and 200 seeds that is
  * 10⁻⁸. The seeds are fixed, so a test that passes once passes always.
  */
+import { checkList, checkOptions, refuse } from '../errors.js';
 import type { StandalonePolicy } from '../policies/standalone.js';
 import type { RouteRequest } from '../request.js';
 import type { Candidate, WorkerId } from '../workers/candidate.js';
@@ -30,6 +31,7 @@ export interface DistributionOptions {
  * @param make a fresh policy that passes `seed` and `clock` on, `leastLoad` for instance; one that should know earlier
  * requests is given them here
  * @param candidates literals are read only, so the same serve every run
+ * @throws TypeError naming the argument of the wrong type
  */
 export function distribution(
   make: (runtime: ContractRuntime) => StandalonePolicy,
@@ -37,14 +39,26 @@ export function distribution(
   candidates: readonly Candidate[],
   options: DistributionOptions = {},
 ): Distribution {
-  const { seeds = 200 } = options;
-  const counts = new Map<WorkerId, number>(candidates.map(({ id }) => [id, 0]));
+  const { seeds = 200 } = checkOptions(options);
+  if (typeof make !== 'function') throw refuse('make', 'a function', make);
+  const counts = new Map<WorkerId, number>();
+  for (const candidate of checkList(candidates, 'candidates')) counts.set(checkOptions(candidate, 'candidate').id, 0);
   let nobody = 0;
-  for (const seed of typeof seeds === 'number' ? Array(seeds).keys() : seeds) {
+  for (const seed of seedsOf(seeds)) {
     const selection = make({ seed, clock: () => 0 }).selectWorker(request, candidates);
     if (selection.ok) counts.set(selection.worker.id, (counts.get(selection.worker.id) ?? 0) + 1);
     else nobody += 1;
   }
   const reachable = [...counts].filter(([, wins]) => wins > 0).map(([id]) => id);
   return { reachable, counts, nobody };
+}
+
+function seedsOf(seeds: number | Iterable<number>): Iterable<number> {
+  if (Number.isSafeInteger(seeds) && (seeds as number) >= 0) return countTo(seeds as number);
+  if (typeof (seeds as Iterable<number> | null)?.[Symbol.iterator] === 'function') return seeds as Iterable<number>;
+  throw refuse('seeds', 'an integer ≥ 0 or a list of seeds', seeds);
+}
+
+function* countTo(end: number): Generator<number> {
+  for (let seed = 0; seed < end; seed++) yield seed;
 }

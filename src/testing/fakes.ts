@@ -2,25 +2,29 @@
  * Workers, candidates and reports for tests, as plain literals: everything has a sensible value, a test names only what
  * it is about. Nothing here is shared between two calls.
  */
+import { checkOptions, refuse } from '../errors.js';
 import type { RankLoad, ReportStamp, SingleLoadReport } from '../load/report.js';
 import type { Candidate } from '../workers/candidate.js';
 import type { Worker } from '../workers/worker.js';
 
-/** An idle candidate `w1` without a report, for a policy used alone. */
+/** An idle candidate `w1` without a report, for a policy used alone. @throws TypeError for overrides that are no object */
 export function fakeCandidate(overrides: Partial<Candidate> = {}): Candidate {
-  return { id: 'w1', inFlight: 0, ...overrides };
+  return { id: 'w1', inFlight: 0, ...checkOptions(overrides, 'overrides') };
 }
 
 /**
  * Candidates `w1` to `w<size>`, idle and without reports.
  *
  * @param each what differs; called with the position, from 0
+ * @throws TypeError for a size that is no integer ≥ 0
  */
 export function fakeFleet(size: number, each?: (index: number) => Partial<Candidate>): Candidate[] {
+  if (!Number.isSafeInteger(size) || size < 0) throw refuse('size', 'an integer ≥ 0', size);
+  if (each !== undefined && typeof each !== 'function') throw refuse('each', 'a function', each);
   return Array.from({ length: size }, (_, index) => fakeCandidate({ id: `w${index + 1}`, ...each?.(index) }));
 }
 
-/** The report of an idle engine that generates 2 000 tokens per second. */
+/** The report of an idle engine that generates 2 000 tokens per second. @throws TypeError for overrides that are no object */
 export function fakeReport(overrides: RankLoad & ReportStamp = {}): SingleLoadReport {
   return {
     runningRequests: 0,
@@ -28,7 +32,7 @@ export function fakeReport(overrides: RankLoad & ReportStamp = {}): SingleLoadRe
     waitingTokens: 0,
     kvCacheUsage: 0,
     tokensPerSecond: 2000,
-    ...overrides,
+    ...checkOptions(overrides, 'overrides'),
   };
 }
 
@@ -37,9 +41,12 @@ export function fakeReport(overrides: RankLoad & ReportStamp = {}): SingleLoadRe
  * it is given another URL, or an id alone. It follows no router: its properties are what the test says.
  *
  * @param overrides `connectionMode` follows from the URL and `available` from status, breaker and veto, unless given
+ * @throws TypeError for overrides that are no object, and a URL that is no string
  */
 export function fakeWorker(overrides: Partial<Worker> = {}): Worker {
+  checkOptions(overrides, 'overrides');
   const url = 'url' in overrides || overrides.id !== undefined ? overrides.url : 'http://w1:8000';
+  if (url !== undefined && typeof url !== 'string') throw refuse('url', 'a string', url);
   const { status = 'ready', breakerState = 'closed', overload } = overrides;
   return {
     id: url ?? 'w1',

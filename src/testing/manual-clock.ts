@@ -1,4 +1,5 @@
 /** A clock that a test moves by hand (LB-2). Breakers, pins and reports expire on reading, so moving it is enough (LB-5). */
+import { show } from '../errors.js';
 import type { Clock } from '../runtime/clock.js';
 
 /** A clock and the hands that move it. */
@@ -36,5 +37,5 @@ export function manualClock(start = 0): ManualClock {
 
 function checked(name: string, ms: number, min: number): number {
   if (Number.isFinite(ms) && ms >= min) return ms;
-  throw new RangeError(`${name}: expected a finite number${min === 0 ? ' ≥ 0' : ''}, got ${String(ms)}`);
+  throw new RangeError(`${name}: expected a finite number${min === 0 ? ' ≥ 0' : ''}, got ${show(ms)}`);
 }

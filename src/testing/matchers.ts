@@ -13,6 +13,7 @@
  *       }
  *     }
  */
+import { checkList, refuse } from '../errors.js';
 import type { DecisionRecord, SelectionReason } from '../selection.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { Distribution } from './distribution.js';
@@ -56,24 +57,29 @@ export const kvrouteMatchers: {
 } = {
   toSelect: (received, worker) => {
     const outcome = outcomeOf(received);
+    checkText(worker, 'worker');
     return result(outcome.worker === worker, `${worker} to be selected`, describe(outcome));
   },
   toSelectOneOf: (received, workers) => {
     const outcome = outcomeOf(received);
+    for (const worker of checkList(workers, 'workers')) checkText(worker, 'workers');
     const pass = outcome.worker !== undefined && workers.includes(outcome.worker);
     return result(pass, `one of ${list(workers)} to be selected`, describe(outcome));
   },
   toSelectNobody: (received, reason) => {
     const outcome = outcomeOf(received);
+    if (reason !== undefined) checkText(reason, 'reason');
     const pass = outcome.worker === undefined && (reason === undefined || outcome.reason === reason);
     return result(pass, `nobody to be selected${reason === undefined ? '' : ` (${reason})`}`, describe(outcome));
   },
   toHaveBranch: (received, branch) => {
     const outcome = outcomeOf(received);
+    checkText(branch, 'branch');
     return result(outcome.record.branch === branch, `the branch ${branch}`, describe(outcome));
   },
   toReach: (received, workers) => {
     const { reachable, nobody } = distributionOf(received);
+    for (const worker of checkList(workers, 'workers')) checkText(worker, 'workers');
     const wanted = new Set(workers);
     const pass = reachable.length === wanted.size && reachable.every((id) => wanted.has(id)) && nobody === 0;
     const missing = [...wanted].filter((id) => !reachable.includes(id));
@@ -87,6 +93,10 @@ export const kvrouteMatchers: {
     return result(pass, `exactly ${list(workers)} to be reachable`, seen);
   },
 };
+
+function checkText(value: unknown, field: string): void {
+  if (typeof value !== 'string') throw refuse(field, 'a string', value);
+}
 
 interface Outcome {
   /** Undefined when nobody was selected. */

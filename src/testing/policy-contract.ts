@@ -8,6 +8,7 @@
  * A case makes fresh policies, is synchronous, takes below a second, and throws an `Error` that says what it saw. What
  * only some policies promise is declared as a capability; a promise that is not declared is not checked.
  */
+import { checkOptions, refuse } from '../errors.js';
 import type { StandalonePolicy, StandaloneSelection } from '../policies/standalone.js';
 import type { RouteRequest } from '../request.js';
 import type { Candidate } from '../workers/candidate.js';
@@ -49,11 +50,14 @@ export interface ContractCase {
  *
  * @param make a fresh policy each time; it passes `seed` and `clock` on, as `leastLoad` itself and `standalone` do
  * @param capabilities what this policy promises beyond the contract; default nothing
+ * @throws TypeError naming the argument of the wrong type
  */
 export function policyContract(
   make: (runtime: ContractRuntime) => StandalonePolicy,
   capabilities: PolicyCapabilities = {},
 ): readonly ContractCase[] {
+  if (typeof make !== 'function') throw refuse('make', 'a function', make);
+  const { reachesAll, loadAware, keepsKeys, keepsPrompts } = checkOptions(capabilities, 'capabilities');
   const fresh = (seed = 1): StandalonePolicy => make({ seed, clock: () => 0 });
   const cases: ContractCase[] = [
     { name: 'LB-11: no candidate, nothing selected, and no exception', run: () => nobody(fresh()) },
@@ -72,7 +76,6 @@ export function policyContract(
     },
     { name: 'PO-6: 10 000 candidates', run: () => large(fresh()) },
   ];
-  const { reachesAll, loadAware, keepsKeys, keepsPrompts } = capabilities;
   if (reachesAll) cases.push({ name: 'reaches every worker of an idle fleet', run: () => everybody(fresh) });
   if (loadAware) cases.push({ name: 'LR-26: avoids a hopeless queue', run: () => avoidsQueue(fresh) });
   if (keepsKeys) cases.push({ name: 'CH-8, MA-5: keeps a routing key at its worker', run: () => keepsKey(fresh()) });

@@ -2,6 +2,7 @@
  * A generator that a test writes out (LB-2): the n-th draw gives the n-th value. `0` makes a uniform choice take the
  * first of its candidates, `0.999` the last.
  */
+import { checkList, show } from '../errors.js';
 import type { RandomSource } from '../runtime/random.js';
 
 /** The option `random` of a router or a policy. A fork continues from the same place and leaves it where it is. */
@@ -14,11 +15,13 @@ export interface ScriptedRandom extends RandomSource {
  * Makes a generator of exactly these draws.
  *
  * @param values in [0, 1)
- * @throws RangeError for a value out of range; and when a draw is asked for that the script does not have
+ * @throws TypeError for values that are no list, RangeError for a value out of range; and when a draw is asked for that the script does not have
  */
 export function scriptedRandom(values: readonly number[]): ScriptedRandom {
-  for (const [i, value] of values.entries()) {
-    if (!(value >= 0 && value < 1)) throw new RangeError(`values[${i}]: expected a number in [0, 1), got ${value}`);
+  for (const [i, value] of checkList(values, 'values').entries()) {
+    if (typeof value !== 'number' || !(value >= 0 && value < 1)) {
+      throw new RangeError(`values[${i}]: expected a number in [0, 1), got ${show(value)}`);
+    }
   }
   return playFrom([...values], 0);
 }

@@ -8,6 +8,7 @@
  * Every operation is O(1).
  */
 
+import { checkNumber, checkOptions } from '../errors.js';
 import type { OptionsOf, Resolved } from '../options/spec.js';
 import { type circuitBreakerTable, workerResilienceTable } from '../options/table.js';
 import { resolveOptions } from '../options/validate.js';
@@ -74,8 +75,9 @@ export class Breaker {
   #failures = 0;
   #successes = 0;
 
+  /** @throws TypeError for settings that are no object */
   constructor(config: BreakerConfig) {
-    this.#config = config;
+    this.#config = checkOptions(config, 'config');
   }
 
   /** The state at `now`, an elapsed timeout included (CB-7). */
@@ -142,6 +144,7 @@ export class Breaker {
    * already exceeds takes effect with the next outcome.
    */
   configure(config: BreakerConfig, now: number): readonly BreakerTransition[] {
+    checkOptions(config, 'config');
     const lapsed = this.#commit(now);
     this.#config = config;
     return lapsed;
@@ -162,6 +165,7 @@ export class Breaker {
   }
 
   #commit(now: number): readonly BreakerTransition[] {
+    checkNumber(now, 'now');
     return this.#due(now) ? [this.#moveTo('half_open', this.halfOpenAt)] : none;
   }
 

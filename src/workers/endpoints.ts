@@ -4,7 +4,7 @@
  *
  * A serving group is one role of a deployment: replicas of one or more members each; member 0 leads its replica.
  */
-import { RoutingConfigError } from '../errors.js';
+import { checkList, checkNumber, checkOptions, RoutingConfigError, refuse } from '../errors.js';
 import type { WorkerKind } from './worker-spec.js';
 
 /** What the workers of a group do. */
@@ -51,21 +51,23 @@ export interface Endpoint {
  * every qualified member, each one rank; prefill and decode roles, internal, unknown and unverified groups with member
  * 0 of each replica; an encode role never answers.
  *
- * @throws RoutingConfigError for a port out of range
+ * @throws RoutingConfigError for a port out of range, TypeError naming the field for groups of another shape
  */
 export function eligibleEndpoints(groups: readonly ServingGroup[], options: EndpointOptions = {}): readonly Endpoint[] {
-  const port = options.port ?? 8000;
+  const { port = 8000, externalModes: furtherModes = [] } = checkOptions(options);
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
     throw new RoutingConfigError('port', port, 'must be an integer between 1 and 65535');
   }
-  const externalModes = new Set(['external', 'hybrid', ...(options.externalModes ?? [])]);
+  const externalModes = new Set(['external', 'hybrid', ...checkList(furtherModes, 'externalModes')]);
   const endpoints: Endpoint[] = [];
-  for (const { role, mode, qualified, replicas } of groups) {
+  for (const [i, group] of checkList(groups, 'groups').entries()) {
+    const { role, mode, qualified, replicas } = checkOptions(group, `groups[${i}]`);
     if (role === 'encode') continue;
     const kind = role === 'server' ? 'regular' : role;
     const everyMember = role === 'server' && qualified === true && mode !== undefined && externalModes.has(mode);
-    for (const { members } of replicas) {
-      for (const member of members) {
+    for (const replica of checkList(replicas, `groups[${i}].replicas`)) {
+      for (const member of checkList(checkOptions(replica, 'replica').members, 'members')) {
+        if (typeof checkOptions(member, 'member').host !== 'string') throw refuse('host', 'a string', member.host);
         const url = urlOf(member.host, port);
         if (!everyMember) {
           if (member.index === 0) endpoints.push({ url, kind });
@@ -106,18 +108,22 @@ export interface Qualification {
 /** Before the first decision. */
 export const neverQualified: Qualification = { qualified: false, members: null };
 
+const legNames = [
+  'membersComplete',
+  'membersReady',
+  'groupForwards',
+  'noPlannedRetirement',
+  'noPendingReplacement',
+] as const;
+
 /**
  * The next standing of a group (LM-41). Any failed leg revokes at once; all five verified of the same members qualify
  * those; anything else says too little and holds what was.
+ *
+ * @throws TypeError naming the leg that is missing or has no list of members
  */
 export function qualify(previous: Qualification, legs: QualificationLegs): Qualification {
-  const all = [
-    legs.membersComplete,
-    legs.membersReady,
-    legs.groupForwards,
-    legs.noPlannedRetirement,
-    legs.noPendingReplacement,
-  ];
+  const all = legNames.map((name) => checkOptions(checkOptions(legs, 'legs')[name], name));
   if (all.some((leg) => leg.state === 'failed')) return { qualified: false, members: [] };
   if (!all.every((leg) => leg.state === 'verified')) return previous;
   const members = agreed(all.map((leg) => leg.members));
@@ -145,15 +151,22 @@ export type ServingObservation =
  *
  * @param now on the clock of the views, milliseconds; a view from the future is 0 old
  * @param maxAgeMs how long a view counts
+ * @throws TypeError when the views or the workers of one are no list, or a time is no number
  */
 export function observeServing(
   views: readonly (ServingView | null)[],
   now: number,
   maxAgeMs = 15_000,
 ): ServingObservation {
-  if (views.length === 0) return { state: 'NotConfigured' };
-  const counts = (view: ServingView | null): boolean =>
-    view !== null && view.complete !== false && now - view.observedAt <= maxAgeMs;
+  checkNumber(now, 'now');
+  checkNumber(maxAgeMs, 'maxAgeMs');
+  if (checkList(views, 'views').length === 0) return { state: 'NotConfigured' };
+  const counts = (view: ServingView | null): boolean => {
+    if (view === null) return false;
+    const { complete, observedAt } = checkOptions(view, 'view');
+    checkNumber(observedAt, 'observedAt');
+    return complete !== false && now - observedAt <= maxAgeMs;
+  };
   if (!views.every(counts)) return { state: 'Unknown' };
   const workers = agreed(views.map((view) => view?.workers ?? null));
   return workers === undefined ? { state: 'NotConverged' } : { state: 'Confirmed', workers };
@@ -161,7 +174,7 @@ export function observeServing(
 
 /** The one set all lists name, sorted and without repetition; undefined when they differ or one is null. */
 function agreed(lists: readonly (readonly string[] | null)[]): readonly string[] | undefined {
-  const sets = lists.map((list) => (list === null ? undefined : [...new Set(list)].sort()));
+  const sets = lists.map((list) => (list === null ? undefined : [...new Set(checkList(list, 'members'))].sort()));
   const [first] = sets;
   if (first === undefined) return undefined;
   const same = sets.every((set) => set?.length === first.length && set.every((name, i) => name === first[i]));

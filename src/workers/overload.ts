@@ -5,6 +5,7 @@
  * but a report that shows a value at or above a threshold excludes: no report, no verdict (OV-9, B49).
  */
 
+import { checkOptions, refuse } from '../errors.js';
 import type { LoadSummary } from '../load/load-summary.js';
 import { ranksOf } from '../load/report.js';
 import type { OptionsOf } from '../options/spec.js';
@@ -63,7 +64,7 @@ export function resolveOverloadThresholds(
  * report never trips (OV-6).
  */
 export function overloadVerdict(load: LoadSummary, thresholds: OverloadThresholds): OverloadVerdict | undefined {
-  const { waitingRequests, tokenUsage } = thresholds;
+  const { waitingRequests, tokenUsage } = checkOptions(thresholds, 'thresholds');
   if (waitingRequests !== undefined && load.waitingRequests >= waitingRequests) {
     return { signal: 'waiting_requests', value: load.waitingRequests, threshold: waitingRequests };
   }
@@ -89,11 +90,14 @@ export type EmptyReason = 'overloaded' | 'no_available_workers' | 'no_workers';
 /**
  * What an empty selection means for the pool it drew from, before the availability filter and before any exclusion by
  * the caller (OV-20, OV-21): `overloaded`, a shed, only when every member is vetoed, ready or not.
+ *
+ * @throws TypeError when the pool is no list of workers
  */
 export function emptySelection(pool: Iterable<{ readonly overloaded: boolean }>): EmptyReason {
+  if (typeof pool?.[Symbol.iterator] !== 'function') throw refuse('pool', 'a list of workers', pool);
   let members = 0;
   for (const member of pool) {
-    if (!member.overloaded) return 'no_available_workers';
+    if (!checkOptions(member, 'worker').overloaded) return 'no_available_workers';
     members += 1;
   }
   return members === 0 ? 'no_workers' : 'overloaded';
