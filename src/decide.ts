@@ -69,8 +69,8 @@ export function decide(
   { scope = scopeOf(core, view), narrowed, exclude = view.exclude }: DrawFrom,
 ): Attempt {
   const all = scope.list.current(now);
-  const available = narrowed === undefined ? all : subset(all, (id) => narrowed.has(id));
-  const candidates = exclude === undefined ? available : without(available, exclude);
+  const available = narrowed === undefined ? all : narrow(all, narrowed);
+  const candidates = exclude === undefined ? available : available.without(exclude);
   const { pool } = scope;
   const ctx: DecisionContext = { now, random, model: pool.model, leg: pool.leg, ring: pool.ring, available };
   return { view, scope, narrowed, available, candidates, ctx, decision: pool.policy.decide(view, candidates, ctx) };
@@ -131,14 +131,9 @@ function narrowedMembers(list: AvailableList, narrowed: ReadonlySet<WorkerId> | 
   return [...list.members()].filter((worker) => narrowed === undefined || narrowed.has(worker.id));
 }
 
-function without(set: CandidateSet, exclude: readonly WorkerId[]): CandidateSet {
-  const excluded = new Set(exclude);
-  return subset(set, (id) => !excluded.has(id));
-}
-
-/** The part of a set that passes; the set itself when all of it does. */
-function subset(set: CandidateSet, keep: (id: WorkerId) => boolean): CandidateSet {
-  const workers = set.workers.filter((worker) => keep(worker.id));
+/** The part of a set that the caller named; the set itself when that is all of it. */
+function narrow(set: CandidateSet, narrowed: ReadonlySet<WorkerId>): CandidateSet {
+  const workers = set.workers.filter((worker) => narrowed.has(worker.id));
   return workers.length === set.size ? set : new CandidateSet(workers);
 }
 

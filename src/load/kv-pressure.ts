@@ -15,12 +15,13 @@ export interface KvPressureThresholds {
 
 /** Whether the candidates of this call are under KV pressure; false when none of them says. */
 export function isUnderKvPressure(
-  workers: readonly WorkerSignals[],
+  candidates: { readonly workers: readonly WorkerSignals[] },
   now: number,
   thresholds: KvPressureThresholds,
 ): boolean {
   const { balanceTokenUsageThreshold: spread, overloadTokenUsageThreshold: ceiling } = thresholds;
   if (spread >= 1 && ceiling >= 1) return false;
+  const { workers } = candidates;
   let highest = 0;
   let lowest = 1;
   for (let i = 0; i < workers.length; i++) {

@@ -91,7 +91,7 @@ function rankHolders(
     if (onlyBest && ranking.workers.length > 0 && match.overlap(i) < ranking.scoreAt(0)) break;
     const position = candidates.indexOf(match.worker(i));
     if (position < 0) continue;
-    ranking.add(candidates.workers[position] as WorkerSignals, match.overlap(i));
+    ranking.add(candidates.at(position) as WorkerSignals, match.overlap(i));
     isArranged &&= position < lastPosition;
     lastPosition = position;
   }

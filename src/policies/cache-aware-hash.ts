@@ -44,7 +44,7 @@ export class HashAffinity {
       unknowable.level = 0;
       return unknowable;
     }
-    if (isUnderKvPressure(candidates.workers, ctx.now, this.#settings)) {
+    if (isUnderKvPressure(candidates, ctx.now, this.#settings)) {
       const pressed = decideByWait(candidates.workers, ctx);
       pressed.branch = 'kv_pressure_expected_wait';
       pressed.level = 0;

@@ -73,7 +73,7 @@ export class CacheAwarePolicy implements Policy, LearnedState {
     if (hash !== undefined) return hash.decide(request, candidates, ctx);
     const tokens = request.routingTokens;
     const events = tokens && this.#eventsInUse(ctx.now);
-    if (isUnderKvPressure(candidates.workers, ctx.now, this.#settings)) {
+    if (isUnderKvPressure(candidates, ctx.now, this.#settings)) {
       if (events === undefined) this.#trees.check(request, ctx);
       const pressed = decideByWait(candidates.workers, ctx);
       pressed.branch = 'kv_pressure_expected_wait';

@@ -73,8 +73,7 @@ class ConsistentHashingPolicy implements Policy {
     const routing = resolveRoutingKey(request, this.#rules);
     const key = routing?.key ?? implicitKey(request);
     if (key === undefined) {
-      const { workers } = candidates;
-      return new Decision(workers[randomIndex(ctx.random, workers.length)], 'random_fallback');
+      return new Decision(candidates.at(randomIndex(ctx.random, candidates.size)), 'random_fallback');
     }
     const worker = this.#ownerOf(key, candidates, ctx);
     return withKey(new Decision(worker, worker === undefined ? 'no_healthy_workers' : 'routing_key_hit'), routing);
@@ -99,7 +98,7 @@ class ConsistentHashingPolicy implements Policy {
 
   #ownerOf(key: string, candidates: CandidateSet, ctx: DecisionContext): WorkerSignals | undefined {
     const hash = this.#hash(key);
-    if (ctx.ring === undefined) return candidates.workers[Number(hash % BigInt(candidates.size))];
+    if (ctx.ring === undefined) return candidates.at(Number(hash % BigInt(candidates.size)));
     const owner = ctx.ring.lookup(hash, candidates.has);
     return owner === undefined ? undefined : candidates.get(owner);
   }
@@ -122,7 +121,7 @@ function targetOf(request: RequestView): string | undefined {
 
 /** Positions count the available workers before exclusion; naming an excluded one selects nothing (LB-14a). */
 function decideByTarget(target: string, candidates: CandidateSet, available: CandidateSet): Decision {
-  const named = /^\+?[0-9]+$/.test(target) ? available.workers[Number(target)] : undefined;
+  const named = /^\+?[0-9]+$/.test(target) ? available.at(Number(target)) : undefined;
   const worker = named === undefined ? undefined : candidates.get(named.id);
   if (worker !== undefined) return new Decision(worker, 'target_worker_hit');
   const miss = new Decision(undefined, 'target_worker_miss');

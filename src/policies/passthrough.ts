@@ -3,6 +3,7 @@
  * it warns, once an instance, and goes on (PT-2). O(1).
  */
 import { resolveOptions } from '../options/validate.js';
+import type { CandidateSet } from '../workers/candidate-set.js';
 import { Decision, noEvents, type Policy, type PolicyEvents, type PolicyNeeds } from './policy.js';
 import { type RuntimeOptions, runtimeTable } from './runtime-options.js';
 import { type StandalonePolicy, standalone } from './standalone.js';
@@ -31,8 +32,8 @@ class Passthrough implements Policy {
     this.#events = events;
   }
 
-  decide(_request: unknown, { workers }: Parameters<Policy['decide']>[1]): Decision {
-    return new Decision(workers[0]);
+  decide(_request: unknown, candidates: CandidateSet): Decision {
+    return new Decision(candidates.at(0));
   }
 
   /** Nothing to replace; the instance stays, and with it that it has warned. */

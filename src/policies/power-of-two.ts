@@ -8,6 +8,7 @@ import { powerOfTwoTable } from '../options/table.js';
 import { resolveOptions } from '../options/validate.js';
 import { type RandomSource, randomIndex } from '../runtime/random.js';
 import type { WorkerId, WorkerSignals } from '../workers/candidate.js';
+import type { CandidateSet } from '../workers/candidate-set.js';
 import type { Decision, DecisionContext, Policy } from './policy.js';
 import { type RuntimeOptions, runtimeTable } from './runtime-options.js';
 import { decideByWait, describeByWait } from './scored-decision.js';
@@ -20,8 +21,8 @@ export function createPowerOfTwo({ loadMetric }: Resolved<typeof powerOfTwoTable
   return {
     name: 'power_of_two',
     needs: { reports: true },
-    decide(_request, { workers }, ctx): Decision {
-      let compared = loadMetric === 'least_requests' ? workers : sampledPair(workers, ctx.random);
+    decide(_request, candidates, ctx): Decision {
+      let compared = loadMetric === 'least_requests' ? candidates.workers : sampledPair(candidates, ctx.random);
       if (loadMetric !== 'expected_wait') compared = fewestInFlight(compared);
       const decision = decideByWait(compared, ctx);
       decision.note = compared;
@@ -45,12 +46,13 @@ export function powerOfTwo(options?: PowerOfTwoOptions & RuntimeOptions): Standa
   return standalone(createPowerOfTwo(resolved), resolved);
 }
 
-function sampledPair(workers: readonly WorkerSignals[], random: RandomSource): readonly WorkerSignals[] {
-  if (workers.length <= 2) return workers;
-  const first = randomIndex(random, workers.length);
-  const other = randomIndex(random, workers.length - 1);
+function sampledPair(candidates: CandidateSet, random: RandomSource): readonly WorkerSignals[] {
+  const { size } = candidates;
+  if (size <= 2) return candidates.workers;
+  const first = randomIndex(random, size);
+  const other = randomIndex(random, size - 1);
   const second = other < first ? other : other + 1;
-  return [workers[first] as WorkerSignals, workers[second] as WorkerSignals];
+  return [candidates.at(first) as WorkerSignals, candidates.at(second) as WorkerSignals];
 }
 
 /** All with the fewest requests in flight, each count read once (P2-5). */

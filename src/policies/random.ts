@@ -9,7 +9,7 @@ export function createRandom(): Policy {
   return {
     name: 'random',
     needs: {},
-    decide: (_request, { workers }, ctx) => new Decision(workers[randomIndex(ctx.random, workers.length)]),
+    decide: (_request, candidates, ctx) => new Decision(candidates.at(randomIndex(ctx.random, candidates.size))),
     describe: (_request, { workers }) => ({ tieSet: workers.map(({ id }) => id) }),
   };
 }

@@ -48,7 +48,7 @@ class RoundRobin implements Policy {
     if (candidates.size === 0) return new Decision(undefined);
     const set = fingerprintOf(candidates);
     const position = (this.#rotations.get(set) ?? this.#sharedStart) % candidates.size;
-    const decision = new Decision(candidates.workers[position]);
+    const decision = new Decision(candidates.at(position));
     decision.note = { set, position } satisfies Turn;
     return decision;
   }

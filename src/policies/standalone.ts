@@ -133,7 +133,7 @@ class Standalone implements StandalonePolicy {
     checkCandidates(candidates, this.#workers);
     this.#time.advance();
     const available = this.#observe(candidates);
-    const eligible = without(available, view.exclude);
+    const eligible = available.without(view.exclude ?? []);
     const ctx = this.#contextOf(view, available, this.#random);
     const decision = this.#policy.decide(view, eligible, ctx);
     this.#policy.record?.(view, decision, ctx);
@@ -212,7 +212,7 @@ class Standalone implements StandalonePolicy {
   }
 
   #explain(view: RequestView, available: CandidateSet): Explanation {
-    const eligible = without(available, view.exclude);
+    const eligible = available.without(view.exclude ?? []);
     const ctx = this.#contextOf(view, available, forkOf(this.#random, this.#spareRandom));
     const decision = this.#policy.decide(view, eligible, ctx);
     const record = recordOf(decision, this.#policy.name, ctx.model, ctx.leg);
@@ -240,13 +240,6 @@ class Standalone implements StandalonePolicy {
   #nothing(decision: Decision, excluded: number, record: DecisionRecord): NotSelected {
     return notSelected(decision.reason ?? 'no_available_workers', excluded, record);
   }
-}
-
-/** The candidates that the request does not exclude. */
-function without(candidates: CandidateSet, exclude: readonly WorkerId[] | undefined): CandidateSet {
-  if (exclude === undefined || !exclude.some(candidates.has)) return candidates;
-  const excluded = new Set(exclude);
-  return new CandidateSet(candidates.workers.filter(({ id }) => !excluded.has(id)));
 }
 
 function standingOf(worker: WorkerId, eligible: CandidateSet): WorkerStanding {

@@ -17,8 +17,8 @@ export function assign(
   candidates: CandidateSet,
   random: RandomSource,
 ): WorkerSignals | undefined {
+  if (mode === 'random') return candidates.at(randomIndex(random, candidates.size));
   const { workers } = candidates;
-  if (mode === 'random') return workers[randomIndex(random, workers.length)];
   let minimum = Infinity;
   let tied = 0;
   let least: WorkerSignals | undefined;

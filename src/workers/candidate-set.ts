@@ -1,18 +1,28 @@
 /**
  * The candidates of one decision: available workers in registration order with what the policies need of the whole
  * set. A pool keeps one set until its membership changes, so nothing here is computed per request: positions are the
- * pool's, or made on first use, the in-flight sum is kept running by the pool (PO-6).
+ * pool's, or made on first use, the in-flight sum is kept running by the pool (PO-6). A request that excludes a few
+ * sees what is left of that set, which costs as much as was excluded (LB-14a).
  */
 import type { WorkerId, WorkerSignals } from './candidate.js';
+import type { Fingerprint } from './fingerprint.js';
+import { Gaps } from './gaps.js';
+
+/** The set that another is left of, for the length of one decision. */
+interface Part {
+  readonly whole: CandidateSet;
+  readonly gaps: Gaps;
+}
 
 /** The candidates of one decision, in registration order. */
 export class CandidateSet {
-  /** In registration order (WK-23). */
-  readonly workers: readonly WorkerSignals[];
   /** Sum of the in-flight counts. Kept by whoever owns the set. */
   inFlight: number;
   /** @internal Kept here by `fingerprintOf`. */
-  fingerprint: string | undefined = undefined;
+  fingerprint: Fingerprint | undefined = undefined;
+  /** @internal Set once, by `without`. */
+  part: Part | undefined = undefined;
+  #workers: readonly WorkerSignals[] | undefined;
   readonly #positionOf: ((id: WorkerId) => number | undefined) | undefined;
   #positions: Map<WorkerId, number> | undefined;
 
@@ -21,17 +31,32 @@ export class CandidateSet {
    * worker: -1 for nobody in the set, undefined once the owner has gone on to another set.
    */
   constructor(workers: readonly WorkerSignals[], inFlight?: number, positionOf?: (id: WorkerId) => number | undefined) {
-    this.workers = workers;
+    this.#workers = workers;
     this.inFlight = inFlight ?? sumInFlight(workers);
     this.#positionOf = positionOf;
   }
 
-  get size(): number {
-    return this.workers.length;
+  /** In registration order (WK-23). For one of them ask `at`: with `exclude` the list is made on first use, in O(n). */
+  get workers(): readonly WorkerSignals[] {
+    this.#workers ??= this.part?.gaps.leftOf(this.part.whole.workers) ?? [];
+    return this.#workers;
   }
 
-  /** Position of a worker, or -1. O(1) after the first call. */
+  get size(): number {
+    const { part } = this;
+    return part === undefined ? this.workers.length : part.whole.size - part.gaps.positions.length;
+  }
+
+  /** The candidate at a position; undefined where there is none. O(1), with `exclude` O(excluded). */
+  at(position: number): WorkerSignals | undefined {
+    const { part } = this;
+    return part === undefined ? this.workers[position] : part.whole.at(part.gaps.toWhole(position));
+  }
+
+  /** Position of a worker, or -1. O(1) after the first call, with `exclude` O(excluded). */
   indexOf(id: WorkerId): number {
+    const { part } = this;
+    if (part !== undefined) return part.gaps.fromWhole(part.whole.indexOf(id));
     if (this.#positions === undefined) {
       const known = this.#positionOf?.(id);
       if (known !== undefined) return known;
@@ -40,13 +65,30 @@ export class CandidateSet {
     return this.#positions.get(id) ?? -1;
   }
 
-  /** A candidate by id; undefined when it is none. O(1) after the first call. */
+  /** A candidate by id; undefined when it is none. As `indexOf`. */
   get(id: WorkerId): WorkerSignals | undefined {
-    return this.workers[this.indexOf(id)];
+    return this.at(this.indexOf(id));
   }
 
   /** `has(id)` as a value, for ring lookups: made once per set. */
   readonly has: (id: WorkerId) => boolean = (id) => this.indexOf(id) >= 0;
+
+  /** What is left without some workers: the set itself when none of them is in it. O(excluded). */
+  without(ids: readonly WorkerId[]): CandidateSet {
+    const positions = new Set<number>();
+    let { inFlight } = this;
+    for (const id of ids) {
+      const position = this.indexOf(id);
+      if (position < 0 || positions.has(position)) continue;
+      positions.add(position);
+      inFlight -= this.at(position)?.inFlight ?? 0;
+    }
+    if (positions.size === 0) return this;
+    const left = new CandidateSet([], inFlight);
+    left.#workers = undefined;
+    left.part = { whole: this, gaps: new Gaps(positions) };
+    return left;
+  }
 }
 
 /** The set with nobody in it. */

@@ -1,26 +1,78 @@
-/** Fingerprints of candidate sets, for policies that remember sets without keeping ids (RR-5, LB-30). */
+/**
+ * Fingerprints of candidate sets, for policies that remember sets without keeping ids (RR-5, LB-30): the sum of the
+ * hashes of all neighbours. Neighbours tell the order of distinct ids, and a sum can be corrected where a few ids are
+ * left out.
+ */
 import { avalanche, hashText } from '../runtime/mix.js';
+import type { WorkerSignals } from './candidate.js';
 import type { CandidateSet } from './candidate-set.js';
+import type { Gaps } from './gaps.js';
 
-/** Identifies the ordered set of ids: equal lists, equal fingerprints. O(n) on first use, then kept with the set. */
+type Lanes = readonly [number, number];
+
+/** Kept with a set: the sum, and what it reads as. */
+export interface Fingerprint {
+  readonly sum: Lanes;
+  readonly text: string;
+}
+
+/** What stands before the first and behind the last. */
+const edge: Lanes = [0x9e3779b1, 0x85ebca6b];
+
+/** Identifies the ordered set of ids: equal lists, equal fingerprints. O(n) on first use, O(excluded) for what `exclude` left. */
 export function fingerprintOf(candidates: CandidateSet): string {
-  candidates.fingerprint ??= hashIds(candidates);
+  return known(candidates).text;
+}
+
+function known(candidates: CandidateSet): Fingerprint {
+  candidates.fingerprint ??= made(candidates);
   return candidates.fingerprint;
 }
 
-function hashIds({ workers }: CandidateSet): string {
-  let high = workers.length;
-  let low = 0x9e3779b1;
-  for (const worker of workers) {
-    // A fleet changes by a worker or two: the others have been hashed before.
-    worker.idLanes ??= lanesOf(worker.id);
-    high = avalanche(high ^ worker.idLanes[0]);
-    low = Math.imul(avalanche(low ^ worker.idLanes[1]), 0x85ebca6b) + high;
-  }
-  return `${workers.length}:${high >>> 0}:${low >>> 0}`;
+function made(candidates: CandidateSet): Fingerprint {
+  const sum =
+    candidates.part === undefined ? wholeSum(candidates) : correctedSum(candidates.part.whole, candidates.part.gaps);
+  return { sum, text: `${candidates.size}:${sum[0] >>> 0}:${sum[1] >>> 0}` };
 }
 
-function lanesOf(id: string): readonly [number, number] {
+function wholeSum({ workers }: CandidateSet): Lanes {
+  let sum: Lanes = [0, 0];
+  for (let i = 0; i <= workers.length; i++) sum = add(sum, lanesOf(workers[i - 1]), lanesOf(workers[i]), 1);
+  return sum;
+}
+
+/** Each gap takes the pairs across it away, and makes neighbours of those on its sides. */
+function correctedSum(whole: CandidateSet, { positions }: Gaps): Lanes {
+  let { sum } = known(whole);
+  for (let first = 0; first < positions.length; ) {
+    const start = positions[first] as number;
+    let end = start;
+    while (positions[first] === end) {
+      sum = add(sum, lanesOf(whole.at(end - 1)), lanesOf(whole.at(end)), -1);
+      first += 1;
+      end += 1;
+    }
+    sum = add(sum, lanesOf(whole.at(end - 1)), lanesOf(whole.at(end)), -1);
+    sum = add(sum, lanesOf(whole.at(start - 1)), lanesOf(whole.at(end)), 1);
+  }
+  return sum;
+}
+
+function add([high, low]: Lanes, left: Lanes, right: Lanes, sign: 1 | -1): Lanes {
+  return [
+    (high + sign * avalanche(Math.imul(left[0], 0xcc9e2d51) + right[1])) | 0,
+    (low + sign * avalanche(Math.imul(left[1], 0x1b873593) + right[0])) | 0,
+  ];
+}
+
+function lanesOf(worker: WorkerSignals | undefined): Lanes {
+  if (worker === undefined) return edge;
+  // A fleet changes by a worker or two: the others have been hashed before.
+  worker.idLanes ??= hashed(worker.id);
+  return worker.idLanes;
+}
+
+function hashed(id: string): Lanes {
   const hash = hashText(id);
   return [Number.parseInt(hash.slice(0, 8), 16), Number.parseInt(hash.slice(8), 16)];
 }

@@ -4,11 +4,13 @@
  * Every cell runs in rounds that alternate with all others, and the median counts, because machines are noisy; compare
  * columns and rows of one run, not runs. A policy that is O(1) by design must not get slower with the fleet by more than
  * what a larger working set costs the processor's caches: the last column shows the growth from 64 to 10 000 workers.
+ * A second table shows what `exclude` adds in the largest fleet, as retries and hedges use it.
  */
 import { performance } from 'node:perf_hooks';
 import { createRouter, type PolicyConfig, type RouteRequest, type Router } from 'kvroute';
 
 const fleetSizes = [4, 64, 1024, 10_000];
+const exclusions = [0, 1, 3];
 const rounds = Number(process.env.KVROUTE_BENCH_ROUNDS ?? 5);
 const roundMs = 60;
 
@@ -57,9 +59,12 @@ interface Cell {
   next: number;
 }
 
-async function prepare(subject: Subject, workers: number): Promise<Cell> {
+const idOf = (worker: number): string => `http://10.0.${worker >> 8}.${worker & 255}:8000`;
+
+/** @param excluded how many workers each request excludes: others from request to request */
+async function prepare(subject: Subject, workers: number, excluded = 0): Promise<Cell> {
   const router = await createRouter({ policy: subject.policy, seed: 7 });
-  for (let i = 0; i < workers; i++) router.addWorker({ id: `http://10.0.${i >> 8}.${i & 255}:8000`, models: ['m'] });
+  for (let i = 0; i < workers; i++) router.addWorker({ id: idOf(i), models: ['m'] });
   router.reportLoads(
     router
       .workers()
@@ -68,7 +73,12 @@ async function prepare(subject: Subject, workers: number): Promise<Cell> {
         { waitingRequests: i % 7, waitingTokens: (i % 7) * 512, kvCacheUsage: (i % 90) / 100, tokensPerSecond: 2000 },
       ]),
   );
-  const cell: Cell = { router, requests: subject.requests, nsPerSelection: [], next: 0 };
+  const requests = Array.from({ length: Math.max(64, subject.requests.length) }, (_, i): RouteRequest => {
+    const request = subject.requests[i % subject.requests.length] as RouteRequest;
+    if (excluded === 0) return request;
+    return { ...request, exclude: Array.from({ length: excluded }, (_, k) => idOf((i * 7919 + k * 613) % workers)) };
+  });
+  const cell: Cell = { router, requests, nsPerSelection: [], next: 0 };
   measure(cell, 30);
   cell.nsPerSelection.length = 0;
   return cell;
@@ -95,15 +105,27 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
-const rows: { subject: Subject; cells: Cell[] }[] = [];
-for (const subject of subjects) {
-  const cells: Cell[] = [];
-  for (const size of fleetSizes) cells.push(await prepare(subject, size));
-  rows.push({ subject, cells });
+interface Row {
+  readonly subject: Subject;
+  readonly cells: readonly Cell[];
 }
-for (let round = 0; round < rounds; round++)
-  for (const { cells } of rows) for (const cell of cells) measure(cell, roundMs);
 
+async function prepareRows(
+  columns: readonly number[],
+  cellOf: (s: Subject, c: number) => Promise<Cell>,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const subject of subjects) {
+    const cells: Cell[] = [];
+    for (const column of columns) cells.push(await cellOf(subject, column));
+    rows.push({ subject, cells });
+  }
+  for (let round = 0; round < rounds; round++)
+    for (const { cells } of rows) for (const cell of cells) measure(cell, roundMs);
+  return rows;
+}
+
+const rows = await prepareRows(fleetSizes, prepare);
 const heads = fleetSizes.map((size) => `${size} workers`.padStart(22)).join('');
 console.log(`Selections per second (ns each), median of ${rounds} rounds; Node ${process.version}\n`);
 console.log(`${'policy'.padEnd(28)}${heads}${'10 000 : 64'.padStart(14)}`);
@@ -114,4 +136,12 @@ for (const { subject, cells } of rows) {
     .join('');
   const growth = ((times[3] as number) / (times[1] as number)).toFixed(2);
   console.log(`${subject.label.padEnd(28)}${columns}${growth.padStart(14)}${subject.flat ? '' : '  linear'}`);
+}
+
+const largest = fleetSizes.at(-1) as number;
+console.log(`\nNanoseconds a selection among ${largest} workers, by the number of workers that the request excludes\n`);
+console.log(`${'policy'.padEnd(28)}${exclusions.map((excluded) => `${excluded} excluded`.padStart(16)).join('')}`);
+for (const { subject, cells } of await prepareRows(exclusions, (s, excluded) => prepare(s, largest, excluded))) {
+  const columns = cells.map((cell) => Math.round(median(cell.nsPerSelection)).toLocaleString('en').padStart(16));
+  console.log(`${subject.label.padEnd(28)}${columns.join('')}`);
 }

@@ -73,9 +73,9 @@ describe('isUnderKvPressure', () => {
       [0.5, 0.1, 0.7],
       [0.1, 0.7, 0.5],
     ]) {
-      expect(isUnderKvPressure(usages(...order), 0, thresholds)).toBe(true);
+      expect(isUnderKvPressure({ workers: usages(...order) }, 0, thresholds)).toBe(true);
     }
-    expect(isUnderKvPressure(usages(0.3, 0.5, 0.7), 0, thresholds)).toBe(false);
+    expect(isUnderKvPressure({ workers: usages(0.3, 0.5, 0.7) }, 0, thresholds)).toBe(false);
   });
 });
 

@@ -52,7 +52,7 @@ describe('CA-20 to CA-23: KV pressure', () => {
         usages.map((kvCacheUsage, i) => [`w${i}`, kvCacheUsage === undefined ? {} : { report: { kvCacheUsage } }]),
       ),
     );
-    return isUnderKvPressure(workers, 0, {
+    return isUnderKvPressure({ workers }, 0, {
       balanceTokenUsageThreshold: spread,
       overloadTokenUsageThreshold: ceiling,
     });
@@ -89,7 +89,7 @@ describe('CA-20 to CA-23: KV pressure', () => {
       c: { report: { kvCacheUsage: 0 }, expiresAt: 10 },
     });
     const thresholds = { balanceTokenUsageThreshold: 0.5, overloadTokenUsageThreshold: 1 };
-    expect(isUnderKvPressure(workers, 9, thresholds)).toBe(true);
-    expect(isUnderKvPressure(workers, 10, thresholds)).toBe(false);
+    expect(isUnderKvPressure({ workers }, 9, thresholds)).toBe(true);
+    expect(isUnderKvPressure({ workers }, 10, thresholds)).toBe(false);
   });
 });

@@ -1,0 +1,80 @@
+/** LB-14a: what `exclude` leaves of a set, against the set made of the rest. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { WorkerSignals } from '../../src/workers/candidate.js';
+import { CandidateSet } from '../../src/workers/candidate-set.js';
+import { fingerprintOf } from '../../src/workers/fingerprint.js';
+
+function worker(id: string, inFlight = 0): WorkerSignals {
+  return { id, inFlight, activeKeys: 0, load: undefined, creditTokens: 0, creditRequests: 0, keyInFlight: () => 0 };
+}
+
+const ids = (set: CandidateSet): string[] => set.workers.map(({ id }) => id);
+
+describe('a set without some of its candidates', () => {
+  it('LB-14a, RR-5: is in every respect the set of the rest', () => {
+    const cases = fc.record({
+      size: fc.integer({ min: 0, max: 12 }),
+      excluded: fc.array(fc.integer({ min: 0, max: 14 }), { maxLength: 9 }),
+      later: fc.array(fc.integer({ min: 0, max: 14 }), { maxLength: 4 }),
+    });
+    fc.assert(
+      fc.property(cases, ({ size, excluded, later }) => {
+        const workers = Array.from({ length: size }, (_, i) => worker(`w${i}`, i * i));
+        const names = (numbers: readonly number[]): string[] => numbers.map((number) => `w${number}`);
+        const set = new CandidateSet(workers).without(names(excluded)).without(names(later));
+        const left = workers.filter((_, i) => !excluded.includes(i) && !later.includes(i));
+        const rest = new CandidateSet(left);
+        expect([set.size, set.inFlight, fingerprintOf(set)]).toEqual([rest.size, rest.inFlight, fingerprintOf(rest)]);
+        for (let i = -1; i <= size; i++) {
+          expect(set.at(i)).toBe(rest.at(i));
+          expect(set.indexOf(`w${i}`)).toBe(rest.indexOf(`w${i}`));
+          expect(set.get(`w${i}`)).toBe(rest.get(`w${i}`));
+          expect(set.has(`w${i}`)).toBe(rest.has(`w${i}`));
+        }
+        expect(set.workers).toEqual(left);
+      }),
+      { seed: 14, numRuns: 500 },
+    );
+  });
+
+  it('LB-14a: is the set itself when nobody in it is excluded', () => {
+    const set = new CandidateSet([worker('a'), worker('b')]);
+    expect(set.without([])).toBe(set);
+    expect(set.without(['c', ''])).toBe(set);
+    expect(ids(set.without(['a', 'a', 'b']))).toEqual([]);
+  });
+
+  it('LB-14a, PO-6: costs what was excluded: finding candidates by position or id reads nobody else', () => {
+    let read = 0;
+    const all = Array.from({ length: 10_000 }, (_, i) => worker(`w${i}`, 1));
+    const watched = new Proxy(all, {
+      get(target, name) {
+        if (typeof name === 'string' && /^\d+$/.test(name)) read += 1;
+        return Reflect.get(target, name);
+      },
+    });
+    const set = new CandidateSet(watched, 10_000, (id) => Number(id.slice(1)));
+    fingerprintOf(set);
+    read = 0;
+    const rest = set.without(['w17', 'w18', 'w9000']);
+    fingerprintOf(rest);
+    expect([rest.size, rest.inFlight]).toEqual([9997, 9997]);
+    expect([rest.at(17)?.id, rest.at(8999)?.id, rest.indexOf('w9001'), rest.has('w18')]).toEqual([
+      'w19',
+      'w9002',
+      8998,
+      false,
+    ]);
+    expect(read).toBeLessThan(20);
+  });
+});
+
+describe('fingerprints', () => {
+  it('RR-5: tell apart order, membership and ids that join up alike', () => {
+    const lists = [[], ['a'], ['b'], ['a', 'b'], ['b', 'a'], ['ab'], ['a', 'b', 'c'], ['a', 'c', 'b'], ['b', 'a', 'c']];
+    const of = (list: readonly string[]): string => fingerprintOf(new CandidateSet(list.map((id) => worker(id))));
+    expect(new Set(lists.map(of)).size).toBe(lists.length);
+    expect(lists.map(of)).toEqual(lists.map(of));
+  });
+});
