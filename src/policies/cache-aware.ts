@@ -69,14 +69,7 @@ export function cacheAware(options?: CacheAwareOptions & RuntimeOptions): Standa
     partitionOf: (request, ctx) => scopedPartition(ctx.model, ctx.leg, namespaceKey(request.namespace)),
   });
   const time = new ElapsedTime(clockOf(resolved));
-  const alone = standalone(policy, resolved);
-  const forget = alone.forget.bind(alone);
-  return Object.assign(alone, {
-    forget: (id: WorkerId): void => {
-      forget(id);
-      // Placements and events may have told of a worker that was never a candidate.
-      policy.workerRemoved(id);
-    },
+  return Object.assign(forgetting(policy, standalone(policy, resolved)), {
     applyPlacement: ({ model, leg, ...learned }: ScopedPlacement): boolean => {
       const namespace = scopedPartition(model ?? 'unknown', leg ?? 'single', learned.namespace);
       return policy.applyPlacement({ ...learned, namespace }, time.advance());
@@ -88,6 +81,19 @@ export function cacheAware(options?: CacheAwareOptions & RuntimeOptions): Standa
       },
       reset: (worker: WorkerId): void => ownFeed.reset(worker),
     },
+  });
+}
+
+/** Placements and events may have told of a worker that was never a candidate: it is forgotten too, by combinators as well. */
+function forgetting(policy: CacheAwarePolicy, alone: StandalonePolicy): StandalonePolicy {
+  const forget = alone.forget.bind(alone);
+  const wrap = alone.wrap.bind(alone);
+  return Object.assign(alone, {
+    forget: (id: WorkerId): void => {
+      forget(id);
+      policy.workerRemoved(id);
+    },
+    wrap: (combinator: Parameters<typeof wrap>[0]) => forgetting(policy, wrap(combinator)),
   });
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { cacheAware, type StandaloneCacheAware } from '../../src/policies/cache-aware.js';
+import { stickySessions } from '../../src/policies/sticky-sessions.js';
 import { createRouter } from '../../src/router.js';
 import type { Candidate } from '../../src/workers/candidate.js';
 
@@ -53,6 +54,19 @@ describe('KV events', () => {
       expect(outcome(policy, { tokens }, candidates)).toEqual(['none', 'event_miss']);
       expect(outcome(policy, { tokens }, candidates)).toEqual(['none', 'event_miss']);
     }
+  });
+
+  it('LB-30: also through a combinator, forget purges who is known from events and placements alone', () => {
+    const policy = fed();
+    policy.applyPlacement({ kind: 'text', namespace: undefined, units: 'a long prompt', worker: 'told', use: 1 });
+    const sticky = stickySessions(stickySessions(policy));
+    const holders = (request: object) => sticky.explain(request, idle('long', 'told')).policy.match?.holders;
+    expect([holders({ tokens: span(0, 12) }), holders({ text: 'a long prompt' })]).toEqual([
+      ['long', 'short'],
+      ['told'],
+    ]);
+    for (const id of ['long', 'short', 'told']) sticky.forget(id);
+    expect([holders({ tokens: span(0, 12) }), holders({ text: 'a long prompt' })]).toEqual([[], []]);
   });
 
   it('CA-3, CA-80: text has nothing to do with it; without any block the token tree serves', () => {
