@@ -34,6 +34,7 @@ export type WarningCode =
   | 'passthroughManyWorkers'
   | 'unknownPolicyLabel'
   | 'bucketWithoutRanges'
+  | 'kindWithoutLeg'
   | 'invalidReport'
   | 'kvUsageMissing'
   | 'blockSizeMismatch';
@@ -79,6 +80,8 @@ export interface RouterEvents {
   /** An open lease reached `maxLeaseAgeMs` and was released (LB-23), after its `leaseEnded`. */
   leaseExpired: { readonly worker: Worker; readonly ageMs: number };
   workerAdded: { readonly worker: Worker };
+  /** A pool runs another policy instance from now on: what the one before had learned is gone (LB-35, LM-25). */
+  policyReplaced: { readonly model: string; readonly leg: Leg; readonly policy: string };
   /** The worker under this id was registered anew and kept its counts (WK-3). */
   workerReplaced: { readonly worker: Worker; readonly revision: number };
   workerRemoved: { readonly worker: Worker };
@@ -97,7 +100,10 @@ export interface RouterEvents {
   reportLost: { readonly worker: Worker; readonly reason: ReportLoss };
   /** A pin went by idleness or because the map is full (ST-60). The key itself is never told (OB-93). */
   pinEvicted: { readonly keyHash: string; readonly cause: 'idle' | 'capacity' | 'removed'; readonly remaining: number };
-  /** A prefix tree was brought back under its budget. Sizes in characters or tokens. */
+  /**
+   * An eviction or expiry pass of a `cache_aware` pool is over, whether or not anything went: what went since the one
+   * before, and what is left, in characters, tokens or heads. Sizes and tenants of a tree that starts anew are 0.
+   */
   treeEvicted: {
     readonly model: string;
     readonly leg: Leg;

@@ -5,6 +5,7 @@
 import type { RouterCore } from './core.js';
 import { RoutingConfigError } from './errors.js';
 import type { ReportLoss } from './events.js';
+import { legOfKind } from './pools.js';
 import { refuse } from './request.js';
 import { resolveBreakerConfig } from './workers/breaker.js';
 import type { WorkerId } from './workers/candidate.js';
@@ -162,6 +163,7 @@ function register(core: RouterCore, spec: CheckedWorkerSpec): WorkerState {
     core.workers.set(worker.id, worker);
     core.kvEvents.addWorker(worker.id, spec.models, spec.kvBlockSize);
     if (core.hub.heard('workerAdded')) core.hub.emit('workerAdded', { worker });
+    warnWithoutLeg(core, worker);
     if (spec.status === 'draining') startDraining(core, worker);
   });
   return worker;
@@ -174,7 +176,8 @@ function replace(
   status: WorkerStatus | undefined,
 ): void {
   core.hub.afterwards(() => {
-    const isMoved = worker.spec.kind !== spec.kind || !sameList(worker.spec.models, spec.models);
+    const { kind } = worker;
+    const isMoved = kind !== spec.kind || !sameList(worker.spec.models, spec.models);
     // The worker keeps its place in pools it stays in (WK-23); a replacement is no removal (LM-25).
     if (isMoved) core.pools.move(worker, spec, core.time.now);
     else worker.spec = spec;
@@ -184,8 +187,17 @@ function replace(
     applySettings(core, worker);
     core.kvEvents.addWorker(worker.id, spec.models, spec.kvBlockSize);
     if (core.hub.heard('workerReplaced')) core.hub.emit('workerReplaced', { worker, revision: worker.revision });
+    if (kind !== spec.kind) warnWithoutLeg(core, worker);
     if (status !== undefined) setStatus(core, worker.id, status);
   });
+}
+
+/** A worker of a kind that no leg of the mode is served by takes no request (LB-41). */
+function warnWithoutLeg(core: RouterCore, { id, kind }: WorkerState): void {
+  const { options, legs } = core.plan;
+  if (legs.includes(legOfKind[kind])) return;
+  const message = `worker ${id} is of kind ${kind}, which mode ${options.mode} never selects`;
+  core.warn({ code: 'kindWithoutLeg', message, fields: ['kind', 'mode'], worker: id });
 }
 
 function statusChanged(core: RouterCore, worker: WorkerState, from: WorkerStatus): void {

@@ -37,6 +37,8 @@ export interface PoolHost {
   reshapePolicy(pool: Pool, plan: PolicyPlan): Policy;
   /** A pool of the model runs by this plan from now on. */
   policyTaken(plan: PolicyPlan, model: string): void;
+  /** A pool runs another policy instance from now on. */
+  policyReplaced(pool: Pool): void;
   /** A label that cannot be followed (LM-22). */
   labelIgnored(worker: Worker, label: string, code: IgnoredLabel['code']): void;
 }
@@ -243,6 +245,7 @@ export class PoolSet {
     return () => {
       pool.usePolicy(plan, policy, now);
       this.#host.policyTaken(plan, pool.model);
+      this.#host.policyReplaced(pool);
     };
   }
 

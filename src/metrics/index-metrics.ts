@@ -1,6 +1,6 @@
 /**
  * Metrics of what `cache_aware` has learned: OB-22 to OB-24, told by each pool at the end of its passes and summed over
- * the pools of a model. A pool that is gone takes its share along.
+ * the pools of a model. A pool that is gone takes its share along, and so does a policy that another one replaced.
  */
 import type { MetricSink } from './adapter.js';
 import type { MetricsSource, Subscribe } from './metrics-source.js';
@@ -35,6 +35,9 @@ export function bindIndexMetrics(router: MetricsSource, on: Subscribe, sink: Met
       for (const pool of gauge.contributors()) if (!open.has(pool)) gauge.put(pool, []);
     }
   };
+  on('policyReplaced', (replaced) => {
+    for (const gauge of all) gauge.put(poolKey(replaced), []);
+  });
   // The only events after which a pool may be missing (LM-24).
   on('workerRemoved', dropClosed);
   on('workerReplaced', dropClosed);

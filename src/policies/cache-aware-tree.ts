@@ -114,10 +114,18 @@ export class TreeAffinity {
 
   /** A token tree of another page size cannot be converted: it starts anew. Everything else is kept (LB-35). */
   configure(settings: CacheAwareSettings): void {
-    if (settings.blockSize !== this.#settings.blockSize) this.#tokens = undefined;
+    if (settings.blockSize !== this.#settings.blockSize) this.#dropTokens();
     this.#settings = settings;
     if (this.#text !== undefined) this.#text.maxTreeSize = settings.maxTreeSize;
     if (this.#tokens !== undefined) this.#tokens.maxTreeSize = settings.maxTreeSize;
+  }
+
+  #dropTokens(): void {
+    if (this.#tokens === undefined) return;
+    const evictedUnits = this.#evictedTokens + this.#tokens.size;
+    this.#tokens = undefined;
+    this.#evictedTokens = 0;
+    this.#events.treeEvicted?.({ tree: 'token', evictedUnits, size: 0, tenants: 0 });
   }
 
   /** Frees what removed workers held and evicts what is over the budget; returns whether work is left. */

@@ -169,6 +169,7 @@ describe('binding', () => {
       'leaseEnded',
       'notSelected',
       'overloadChanged',
+      'policyReplaced',
       'reportApplied',
       'selected',
       'treeEvicted',

@@ -301,6 +301,28 @@ describe('warnings', () => {
     ]);
   });
 
+  it('LB-41: a worker of a kind that the mode never serves, when it is registered or becomes one', async () => {
+    const router = await createRouter({ policy: 'random' });
+    const told: unknown[] = [];
+    router.on('warning', ({ code, fields, worker }) => told.push([code, fields, worker]));
+    router.addWorker({ id: 'a' });
+    router.addWorker({ id: 'p', kind: 'prefill' });
+    const warning = (worker: string): unknown[] => ['kindWithoutLeg', ['kind', 'mode'], worker];
+    expect(told).toEqual([warning('p')]);
+    router.replaceWorker({ id: 'p', kind: 'prefill', models: ['m'] });
+    expect(told).toHaveLength(1);
+    router.replaceWorker({ id: 'a', kind: 'encode' });
+    expect(told).toEqual([warning('p'), warning('a')]);
+    expect(router.selectWorker({})).toMatchObject({ ok: false, reason: 'no_workers' });
+    router.removeWorker('p');
+    expect(router.warnings.map(({ message }) => message)).toEqual([
+      'worker a is of kind encode, which mode regular never selects',
+    ]);
+    const legs = await createRouter({ mode: 'pd', policy: 'random' });
+    for (const kind of ['prefill', 'decode', 'regular', 'encode'] as const) legs.addWorker({ id: kind, kind });
+    expect(legs.warnings.map(({ worker }) => worker)).toEqual(['regular', 'encode']);
+  });
+
   it('LB-30: a warning about a worker goes with it', async () => {
     const router = await fleet(['a', 'b']);
     for (const id of ['a', 'b']) router.reportLoad(id, {});
