@@ -34,7 +34,7 @@ export const cacheAwareTable = {
   /** Token positions at which the hash index remembers heads; required by `cacheIndex: 'hash'` (CA-70). */
   cacheBoundaries: { kind: 'ascending', read: ascending as typeof ascending, default: [], unit: 'tokens', id: 'CF-31' },
   /** How long a remembered head stays live after its last use (CA-72). */
-  cacheTtlMs: { kind: 'number', default: 180_000, min: 1, unit: 'ms', id: 'CF-32' },
+  cacheTtlMs: { kind: 'number', default: 180_000, min: 1000, unit: 'ms', id: 'CF-32' },
   /** KV-index entries neither stored nor read for this long are pruned; 0 or unset = never (CA-96). */
   kvIndexerTtlMs: { kind: 'number', min: 0, unit: 'ms', id: 'CF-33' },
   /** KV-index entries above which the oldest tenth is pruned; 0 or unset = no ceiling (CA-96). */
@@ -225,7 +225,7 @@ const routerOwnTable = {
   random: { kind: 'opaque', id: 'CF-109' },
   /** Seed of the built-in generator: a 32-bit integer or a string. Not together with `random` (LB-2). */
   seed: { kind: 'opaque', id: 'CF-109' },
-  /** 64-bit hash; unset = XXH64 (LB-4). */
+  /** 64-bit hash, well mixed in all its bits; unset = XXH64 (LB-4, `Hash64`). */
   hash: { kind: 'opaque', id: 'CF-109' },
   /** Requested model id → canonical id; an alias never shadows a registered model (WK-14). */
   modelAliases: { kind: 'opaque', id: 'WK-14' },

@@ -19,7 +19,7 @@ export interface RuntimeOptions {
   readonly seed?: number | string | undefined;
   /** Age in milliseconds, above 0, at which a report stops counting; `Infinity` = never. Default 30 000 (LR-30). */
   readonly loadReportMaxAgeMs?: number | undefined;
-  /** Made by `await loadHash()`, or the host's own; required by the policies that hash (LB-4). */
+  /** Made by `await loadHash()`, or the host's own, well mixed in all 64 bits; required by the policies that hash (LB-4). */
   readonly hash?: Hash64 | undefined;
   /** Replaces the ring that a hashing policy would build over the ids it is given. */
   readonly ring?: RingLookup | undefined;

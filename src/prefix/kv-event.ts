@@ -61,8 +61,8 @@ export type KvEvent = KvStoredRun | KvStoredBlocks | KvRemoved | KvCleared;
 /** One message of an engine's event stream (CA-90). */
 export interface KvEventBatch {
   /**
-   * Its number in the stream: an integer from 0 to 2⁶³ as a number or a bigint, or the 8 big-endian bytes engines send.
-   * Anything else rejects the batch (CA-92).
+   * Its number in the stream, an integer from 0: as a number up to 2⁵³ − 1, as a bigint up to 2⁶³, or the 8 big-endian
+   * bytes engines send. Anything else rejects the batch, a number above 2⁵³ − 1 included: it has lost digits (CA-92).
    */
   readonly sequence: number | bigint | Uint8Array;
   readonly events: readonly KvEvent[];

@@ -4,7 +4,13 @@
  */
 import xxhash from 'xxhash-wasm';
 
-/** Hashes a string (as UTF-8) or bytes to an unsigned 64-bit integer. Must be pure: same input, same output. */
+/**
+ * Hashes a string (as UTF-8) or bytes to an unsigned 64-bit integer. Must be pure: same input, same output.
+ *
+ * All 64 bits must be well mixed, for inputs too that differ in a digit only, as the nodes of a worker do: what places
+ * keys is the size of the number, so high bits that hardly differ give some workers most of the ring. XXH64, MurmurHash3
+ * and SipHash are such hashes; FNV, CRC and a 32-bit hash that is widened are not.
+ */
 export type Hash64 = (data: string | Uint8Array) => bigint;
 
 // The one piece of module state: compiling the WebAssembly once is the point of it, and every caller would get an

@@ -60,6 +60,12 @@ describe('hash index', () => {
     });
   });
 
+  it('CF-32: a head lives for a second at least', () => {
+    const field = 'cacheTtlMs';
+    expect(() => cacheAware({ cacheTtlMs: 999 })).toThrow(expect.objectContaining({ field }));
+    expect(cacheAware({ cacheTtlMs: 1000 }).name).toBe('cache_aware');
+  });
+
   it('CA-72: live to the last millisecond; probing does not prolong, recording does', () => {
     const clock = new ManualClock();
     const policy = hashed({ cacheTtlMs: 1000 }, clock);
@@ -159,13 +165,13 @@ describe('hash index in a pool', () => {
 
   it('CA-72, OB-24: the sweep of the interval frees expired heads and tells how many are left', () => {
     const told: unknown[] = [];
-    const policy = createCacheAware(settings({ cacheTtlMs: 50, evictionIntervalMs: 100 }), {
+    const policy = createCacheAware(settings({ cacheTtlMs: 1000, evictionIntervalMs: 2000 }), {
       events: { treeEvicted: (evicted) => told.push(evicted) },
     });
     const placed = { kind: 'hash', worker: 'a', use: 1, namespace: undefined } as const;
     policy.applyPlacement?.({ ...placed, units: span(0, 8) }, 0);
-    policy.applyPlacement?.({ ...placed, units: span(50, 54) }, 80);
-    for (const now of [0, 100]) expect(policy.maintain?.(now, { spent: () => false })).toBe(false);
+    policy.applyPlacement?.({ ...placed, units: span(50, 54) }, 1600);
+    for (const now of [0, 2000]) expect(policy.maintain?.(now, { spent: () => false })).toBe(false);
     expect(told).toEqual([{ tree: 'hash', evictedUnits: 2, size: 1, tenants: 0 }]);
   });
 
