@@ -213,7 +213,7 @@ const routerOwnTable = {
   health: { kind: 'section', options: healthTable as typeof healthTable, id: 'CF-100' },
   /** How long a draining worker is kept; 0 = removed at once (WK-19). */
   drainSettleMs: { kind: 'number', default: 5000, min: 0, unit: 'ms', id: 'CF-102' },
-  /** Age at which an open lease is released with the event `leaseExpired`, at most 288 in one call; unset = never (LB-23, LB-5). */
+  /** Age at which an open lease is released with the event `leaseExpired`, at most 144 in one call; unset = never (LB-23, LB-5). */
   maxLeaseAgeMs: { kind: 'number', above: 0, unit: 'ms', id: 'CF-108' },
   /** Time one `maintain()` call may take (LB-5). */
   maintenanceBudgetMs: { kind: 'number', default: 1, above: 0, unit: 'ms', id: 'CF-118' },

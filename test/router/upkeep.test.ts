@@ -11,15 +11,15 @@ async function fleet(size: number, options: RouterOptions = {}) {
 }
 
 describe('leases past their age', () => {
-  it('LB-5, LB-23: a call releases 288 of them at most, the oldest first; the calls after it go on', async () => {
+  it('LB-5, LB-23: a call releases 144 of them at most, the oldest first; the calls after it go on', async () => {
     const { router, time } = await fleet(1, { maxLeaseAgeMs: 1000 });
     const leases = Array.from({ length: 600 }, () => router.begin('w0'));
     time.advance(999);
     router.begin('w0');
     time.advance(1);
     const open: (number | undefined)[] = [];
-    for (let call = 0; call < 4; call++) open.push(router.worker('w0')?.inFlight);
-    expect(open).toEqual([313, 25, 1, 1]);
+    for (let call = 0; call < 6; call++) open.push(router.worker('w0')?.inFlight);
+    expect(open).toEqual([457, 313, 169, 25, 1, 1]);
     expect(leases.every((lease) => !lease.open)).toBe(true);
   });
 
@@ -31,16 +31,16 @@ describe('leases past their age', () => {
     router.on('leaseExpired', () => told.push('expired'));
     router.on('leaseEnded', ({ end }) => told.push(end));
     leases[999]?.end({ error: 'connect' });
-    expect(router.worker('w0')).toMatchObject({ inFlight: 1000 - 288 - 1 - 288, consecutiveFailures: 0 });
+    expect(router.worker('w0')).toMatchObject({ inFlight: 1000 - 144 - 1 - 144, consecutiveFailures: 0 });
     expect(new Set(told)).toEqual(new Set(['expired']));
-    expect(told).toHaveLength(2 * (288 + 1 + 288));
+    expect(told).toHaveLength(2 * (144 + 1 + 144));
   });
 
   it('LB-5: maintain() releases as many as its time allows and says whether some are left', async () => {
     const { router, time } = await fleet(1, { maxLeaseAgeMs: 1000, maintenanceBudgetMs: 1 });
     for (let i = 0; i < 50_000; i++) router.begin('w0');
     time.advance(1000);
-    // The manual clock stands still: a step ends after 4 096 looks, one every 32 leases.
+    // The manual clock stands still: a step ends after 4 096 looks, one every 16 leases.
     expect(router.maintain()).toBe(false);
     expect(router.leases().open).toBe(0);
   });
@@ -52,8 +52,8 @@ describe('leases past their age', () => {
     router.on('leaseExpired', () => seen.add(router.worker('w0')?.inFlight));
     time.advance(1000);
     expect(router.selectWorker({}).ok).toBe(true);
-    expect([...seen]).toEqual([712]);
-    expect(router.leases().open).toBe(712 - 288);
+    expect([...seen]).toEqual([856]);
+    expect(router.leases().open).toBe(856 - 144);
   });
 });
 
