@@ -42,5 +42,5 @@ export function responseHeaders(answered: Answered): Readonly<Record<string, str
 
 function servedBy(answered: Exclude<Answered, NotSelected>): Worker {
   if (!('ok' in answered)) return answered;
-  return 'decode' in answered ? answered.decode.worker : answered.worker;
+  return 'decode' in answered ? checkOptions(answered.decode, 'decode').worker : answered.worker;
 }

@@ -14,7 +14,8 @@ export function checkCandidates(candidates: unknown, previous: readonly { readon
   for (let i = 0; i < candidates.length; i++) {
     const candidate: Candidate = candidates[i];
     if (typeof candidate !== 'object' || candidate === null) throw refuse(`candidates[${i}]`, 'an object', candidate);
-    const { id, inFlight, activeKeys, keysInFlight } = candidate;
+    // The report is only looked at: a getter that fails does so before anything is taken over.
+    const { id, inFlight, activeKeys, keysInFlight, report: _ } = candidate;
     if (typeof id !== 'string' || id === '') throw refuse(`candidates[${i}].id`, 'a non-empty string', id);
     if (!isCount(inFlight)) throw refuse(`candidates[${i}].inFlight`, 'an integer ≥ 0', inFlight);
     if (activeKeys !== undefined && !isCount(activeKeys)) {

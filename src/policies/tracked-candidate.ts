@@ -3,7 +3,7 @@
  * first seen (LB-10a). One is kept per id.
  */
 import type { LoadSummary } from '../load/load-summary.js';
-import { summarizeReport } from '../load/load-summary.js';
+import { type RefusedReport, summarizeReport } from '../load/load-summary.js';
 import type { LoadReport } from '../load/report.js';
 import type { ElapsedTime } from '../runtime/clock.js';
 import { keyOfPin } from '../sticky/pin-key.js';
@@ -31,13 +31,18 @@ export class TrackedCandidate implements WorkerSignals {
     const keys = this.#keys;
     if (keys === undefined) return 0;
     const key = keyOfPin(pinKey);
-    const count: unknown = keys instanceof Map ? keys.get(key) : Object.hasOwn(keys, key) && Reflect.get(keys, key);
-    return typeof count === 'number' && count > 0 ? count : 0;
+    try {
+      const count: unknown = keys instanceof Map ? keys.get(key) : Object.hasOwn(keys, key) && Reflect.get(keys, key);
+      return isPositive(count) ? count : 0;
+    } catch {
+      return 0;
+    }
   }
 
   /**
    * Takes over what the literal says. A report of another identity is read once, ages from its `observedAt` or from
-   * now, and resets the credit; a report that cannot be read is none and resets nothing (EW-14, EW-15, LR-11a).
+   * now, and resets the credit; a report that cannot be read is none and resets nothing (EW-14, EW-15, LR-11a). Counts
+   * that cannot be read are none either: nothing throws here, where other literals were taken over already (LB-42).
    */
   update(candidate: Candidate, position: number, time: ElapsedTime, reportMaxAgeMs: number): void {
     this.position = position;
@@ -59,9 +64,7 @@ export class TrackedCandidate implements WorkerSignals {
   }
 
   #read(report: LoadReport, time: ElapsedTime, reportMaxAgeMs: number): LoadSummary | undefined {
-    const ageMs = report.observedAt === undefined ? 0 : time.ageOfReading(report.observedAt);
-    const observedAt = time.now - ageMs;
-    const summary = summarizeReport(report, observedAt, observedAt + reportMaxAgeMs);
+    const summary = summaryOf(report, time, reportMaxAgeMs);
     if (typeof summary === 'string') return undefined;
     this.#summary = summary;
     this.creditTokens = 0;
@@ -70,9 +73,27 @@ export class TrackedCandidate implements WorkerSignals {
   }
 }
 
+function summaryOf(report: LoadReport, time: ElapsedTime, reportMaxAgeMs: number): LoadSummary | RefusedReport {
+  try {
+    const ageMs = report.observedAt === undefined ? 0 : time.ageOfReading(report.observedAt);
+    const observedAt = time.now - ageMs;
+    return summarizeReport(report, observedAt, observedAt + reportMaxAgeMs);
+  } catch {
+    return 'invalid';
+  }
+}
+
 function countKeys(keys: Candidate['keysInFlight']): number {
   if (keys === undefined) return 0;
-  let active = 0;
-  for (const count of keys instanceof Map ? keys.values() : Object.values(keys)) if (count > 0) active += 1;
-  return active;
+  try {
+    let active = 0;
+    for (const count of keys instanceof Map ? keys.values() : Object.values(keys)) if (isPositive(count)) active += 1;
+    return active;
+  } catch {
+    return 0;
+  }
+}
+
+function isPositive(count: unknown): count is number {
+  return typeof count === 'number' && count > 0;
 }

@@ -200,10 +200,10 @@ export function restorePiece<Label, Part, Units>(
   // Placements share beginnings: each label is checked once.
   const areParts: boolean[] = [];
   for (let i = 0; i < holds.length; i += 3) {
-    const worker = workers[holds[i + 1] ?? -1];
+    const worker = workers[indexOf(holds[i + 1])];
     const use = holds[i + 2];
     const parts: Part[] = [];
-    let node = holds[i] ?? -1;
+    let node = indexOf(holds[i]);
     while (node >= 0) {
       const part = labels[node] as Part;
       const parent: unknown = parents[node];
@@ -224,6 +224,11 @@ export function restorePiece<Label, Part, Units>(
     restored++;
   }
   return { restored, skipped };
+}
+
+/** The index a piece gives; what is none leads nowhere. */
+function indexOf(value: unknown): number {
+  return typeof value === 'number' ? value : Number.NaN;
 }
 
 /** One line for each node: its label, then its tenants with their uses, newest first. */

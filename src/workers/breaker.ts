@@ -65,6 +65,14 @@ export function resolveBreakerConfig(
 
 const none: readonly BreakerTransition[] = [];
 
+function checkedConfig(config: BreakerConfig): BreakerConfig {
+  const { failureThreshold, successThreshold, timeoutDurationMs } = checkOptions(config, 'config');
+  checkNumber(failureThreshold, 'config.failureThreshold');
+  checkNumber(successThreshold, 'config.successThreshold');
+  checkNumber(timeoutDurationMs, 'config.timeoutDurationMs');
+  return { failureThreshold, successThreshold, timeoutDurationMs };
+}
+
 /** The breaker of one worker. `now` is router time in milliseconds and never decreases. */
 export class Breaker {
   #config: BreakerConfig;
@@ -75,9 +83,9 @@ export class Breaker {
   #failures = 0;
   #successes = 0;
 
-  /** @throws TypeError for settings that are no object */
+  /** @throws TypeError for settings that are no numbers */
   constructor(config: BreakerConfig) {
-    this.#config = checkOptions(config, 'config');
+    this.#config = checkedConfig(config);
   }
 
   /** The state at `now`, an elapsed timeout included (CB-7). */
@@ -142,11 +150,13 @@ export class Breaker {
   /**
    * Applies other settings and keeps the state, the streaks and the moment it opened (CB-41). A threshold that a streak
    * already exceeds takes effect with the next outcome.
+   *
+   * @throws TypeError for settings that are no numbers; nothing changed then
    */
   configure(config: BreakerConfig, now: number): readonly BreakerTransition[] {
-    checkOptions(config, 'config');
+    const checked = checkedConfig(config);
     const lapsed = this.#commit(now);
-    this.#config = config;
+    this.#config = checked;
     return lapsed;
   }
 

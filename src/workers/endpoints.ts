@@ -67,11 +67,12 @@ export function eligibleEndpoints(groups: readonly ServingGroup[], options: Endp
     const everyMember = role === 'server' && qualified === true && mode !== undefined && externalModes.has(mode);
     for (const replica of checkList(replicas, `groups[${i}].replicas`)) {
       for (const member of checkList(checkOptions(replica, 'replica').members, 'members')) {
-        if (typeof checkOptions(member, 'member').host !== 'string') throw refuse('host', 'a string', member.host);
-        const url = urlOf(member.host, port);
+        const { host, index, qualified: isOwnQualified } = checkOptions(member, 'member');
+        if (typeof host !== 'string') throw refuse('host', 'a string', host);
+        const url = urlOf(host, port);
         if (!everyMember) {
-          if (member.index === 0) endpoints.push({ url, kind });
-        } else if (member.qualified !== false) endpoints.push({ url, kind, dpRank: member.index });
+          if (index === 0) endpoints.push({ url, kind });
+        } else if (isOwnQualified !== false) endpoints.push({ url, kind, dpRank: index });
       }
     }
   }
@@ -174,9 +175,15 @@ export function observeServing(
 
 /** The one set all lists name, sorted and without repetition; undefined when they differ or one is null. */
 function agreed(lists: readonly (readonly string[] | null)[]): readonly string[] | undefined {
-  const sets = lists.map((list) => (list === null ? undefined : [...new Set(checkList(list, 'members'))].sort()));
+  const sets = lists.map((list) => (list === null ? undefined : [...new Set(checkNames(list))].sort()));
   const [first] = sets;
   if (first === undefined) return undefined;
   const same = sets.every((set) => set?.length === first.length && set.every((name, i) => name === first[i]));
   return same ? first : undefined;
+}
+
+function checkNames(names: readonly string[]): readonly string[] {
+  for (const name of checkList(names, 'members'))
+    if (typeof name !== 'string') throw refuse('members', 'strings', name);
+  return names;
 }

@@ -5,7 +5,7 @@
  * but a report that shows a value at or above a threshold excludes: no report, no verdict (OV-9, B49).
  */
 
-import { checkOptions, refuse } from '../errors.js';
+import { checkNumber, checkOptions, refuse } from '../errors.js';
 import type { LoadSummary } from '../load/load-summary.js';
 import { ranksOf } from '../load/report.js';
 import type { OptionsOf } from '../options/spec.js';
@@ -62,9 +62,13 @@ export function resolveOverloadThresholds(
 /**
  * The verdict on one report: the first signal at or above its threshold, or undefined (OV-2). What the engine does not
  * report never trips (OV-6).
+ *
+ * @throws TypeError for a threshold that is no number
  */
 export function overloadVerdict(load: LoadSummary, thresholds: OverloadThresholds): OverloadVerdict | undefined {
   const { waitingRequests, tokenUsage } = checkOptions(thresholds, 'thresholds');
+  if (waitingRequests !== undefined) checkNumber(waitingRequests, 'waitingRequests');
+  if (tokenUsage !== undefined) checkNumber(tokenUsage, 'tokenUsage');
   if (waitingRequests !== undefined && load.waitingRequests >= waitingRequests) {
     return { signal: 'waiting_requests', value: load.waitingRequests, threshold: waitingRequests };
   }

@@ -132,8 +132,13 @@ const answered = fc.oneof(
   hostileRecord({ ok: fc.boolean(), worker: fc.constant(worker), code: id, retryAfterMs: count }),
   hostileRecord({ ok: fc.constant(true), decode: hostileRecord({ worker: fc.constant(worker) }) }),
 );
-const selection = hostileRecord({ ok: fc.boolean(), worker: id, reason: id, record: hostileRecord({ policy: id }) });
-const distributed = hostileRecord({ reachable: names, nobody: count });
+const fleet = testing.fakeFleet(2);
+const selection = fc.constantFrom<unknown>(
+  core.leastLoad({ seed: 1 }).selectWorker({}, fleet),
+  core.leastLoad({ seed: 1 }).selectWorker({}, []),
+  core.leastLoad({ seed: 1 }).explain({}, fleet).selection,
+);
+const distributed = fc.constant(testing.distribution(core.leastLoad, {}, fleet, { seeds: 9 }));
 const flags = fc.oneof(
   fc.array(mostly(fc.constantFrom('--policy', 'random', '--worker-urls', 'http://a', '--cache-threshold', '0.5')), {
     maxLength: 6,
