@@ -211,7 +211,10 @@ export class PoolSet {
     return changes;
   }
 
-  /** When the last worker without a model leaves, `unknown` returns to the configured policy: the next one decides anew (LM-25). */
+  /**
+   * When the last worker without a model leaves, `unknown` returns to the configured policy: the next one decides anew
+   * (LM-25).
+   */
   #reverting(worker: WorkerState, now: number): (() => void) | undefined {
     const leg = legOfKind[worker.kind];
     const pool = this.find(unknownModel, leg);

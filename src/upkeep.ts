@@ -116,7 +116,9 @@ export class Upkeep {
     return isLeft;
   }
 
-  /** Forgets reports that aged out and tells (LR-30); nobody has counted them since. Returns whether the walk goes on. */
+  /**
+   * Forgets reports that aged out and tells (LR-30); nobody has counted them since. Returns whether the walk goes on.
+   */
   #dropAgedReports(now: number, budget: MaintenanceBudget): boolean {
     const core = this.#core;
     this.#walk ??= core.workers.values();

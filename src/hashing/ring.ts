@@ -150,7 +150,10 @@ export class Ring implements RingLookup {
     return { positions, owners, size };
   }
 
-  /** Inserts the nodes of `run` into `target` from the back, in place; long stretches between two new nodes move as blocks. */
+  /**
+   * Inserts the nodes of `run` into `target` from the back, in place; long stretches between two new nodes move as
+   * blocks.
+   */
   #insert(run: Run, target: Run): void {
     reserve(target, target.size + run.size);
     const { positions, owners } = target;
@@ -165,7 +168,9 @@ export class Ring implements RingLookup {
     target.size += run.size;
   }
 
-  /** Index of the first of the `size` leading nodes of `target` that comes after `node`. Usually it is near their end. */
+  /**
+   * Index of the first of the `size` leading nodes of `target` that comes after `node`. Usually it is near their end.
+   */
   #placeFor(run: Run, node: number, target: Run, size: number): number {
     let high = size;
     for (let looked = 0; looked < 8; looked++) {

@@ -84,7 +84,10 @@ export function cacheAware(options?: CacheAwareOptions & RuntimeOptions): Standa
   });
 }
 
-/** Placements and events may have told of a worker that was never a candidate: it is forgotten too, by combinators as well. */
+/**
+ * Placements and events may have told of a worker that was never a candidate: it is forgotten too, by combinators as
+ * well.
+ */
 function forgetting(policy: CacheAwarePolicy, alone: StandalonePolicy): StandalonePolicy {
   const forget = alone.forget.bind(alone);
   const wrap = alone.wrap.bind(alone);

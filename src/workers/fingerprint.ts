@@ -19,7 +19,10 @@ export interface Fingerprint {
 /** What stands before the first and behind the last. */
 const edge: Lanes = [0x9e3779b1, 0x85ebca6b];
 
-/** Identifies the ordered set of ids: equal lists, equal fingerprints. O(n) on first use, O(excluded) for what `exclude` left. */
+/**
+ * Identifies the ordered set of ids: equal lists, equal fingerprints. O(n) on first use, O(excluded) for what `exclude`
+ * left.
+ */
 export function fingerprintOf(candidates: CandidateSet): string {
   return known(candidates).text;
 }

@@ -1,4 +1,7 @@
-/** Whether two specs say the same: what reconciling compares (WK-66). Nothing is built, a fleet is compared at every poll. */
+/**
+ * Whether two specs say the same: what reconciling compares (WK-66). Nothing is built, a fleet is compared at every
+ * poll.
+ */
 import type { CheckedWorkerSpec } from './worker-spec.js';
 
 type Same<T> = (a: T, b: T) => boolean;
