@@ -8,17 +8,11 @@ import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import { countCodePoints } from '../runtime/text.js';
 import type { WorkerId } from '../workers/candidate.js';
 import { checkPartition } from './namespace.js';
-import {
-  maxListedTenants,
-  type PrefixTree,
-  type RestoreResult,
-  type TreeMatch,
-  type TreePiece,
-  type TreePlacement,
-} from './prefix-tree.js';
+import type { PrefixTree, RestoreResult, TreeMatch, TreePiece, TreePlacement } from './prefix-tree.js';
 import { RadixCore } from './radix-core.js';
 import { childOf, RadixNode } from './radix-node.js';
 import { RadixPath } from './radix-path.js';
+import { isKnown, matchAt, merge, record } from './radix-record.js';
 import { agreement, codePointsOf, copyText, insidePair, textKey, textLabels } from './radix-text.js';
 import { checkedBudget, checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
 import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
@@ -70,9 +64,7 @@ export class StringTree implements PrefixTree<string, string> {
   match(text: string, namespace?: string): TreeMatch {
     checkRequest(text, namespace);
     this.#descend(text, namespace);
-    const { matchedUnits, requestUnits, deepest } = this.#path;
-    const tenants = deepest === undefined ? [] : this.#core.tenantsOf(deepest, maxListedTenants);
-    return { matchedUnits, requestUnits, tenants };
+    return matchAt(this.#core, this.#path);
   }
 
   insert(text: string, worker: WorkerId, namespace?: string): number {
@@ -83,12 +75,8 @@ export class StringTree implements PrefixTree<string, string> {
     if (this.#text !== text || this.#namespace !== namespace || this.#version !== core.version) {
       this.#descend(text, namespace);
     }
-    const before = core.tenants.size;
-    const use = ++core.lastUse;
-    core.hold(this.#endNode(text, namespace), tenant, use);
     this.#text = undefined;
-    settle(core, core.tenants.size - before);
-    return use;
+    return record(core, this.#endNode(text, namespace), tenant);
   }
 
   insertPlacement(text: string, worker: WorkerId, use: number, namespace?: string): boolean {
@@ -99,16 +87,10 @@ export class StringTree implements PrefixTree<string, string> {
     core.lastUse = Math.max(core.lastUse, use);
     if (text.length === 0) return false;
     this.#descend(text, namespace);
-    const path = this.#path;
-    const last = path.partial ?? path.last;
-    if (path.position + path.agreed === text.length && last !== undefined) {
-      const known = core.holders.find(last, tenant);
-      if (known !== 0 && core.holdings.use(known) >= use) return false;
-    }
-    const before = core.tenants.size;
-    core.holdMerged(this.#endNode(text, namespace), tenant, use);
     this.#text = undefined;
-    settle(core, core.tenants.size - before);
+    const path = this.#path;
+    if (path.position + path.agreed === text.length && isKnown(core, path, tenant, use)) return false;
+    merge(core, this.#endNode(text, namespace), tenant, use);
     return true;
   }
 

@@ -8,17 +8,11 @@ import { allOf } from '../runtime/all-of.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import { checkPartition } from './namespace.js';
-import {
-  maxListedTenants,
-  type PrefixTree,
-  type RestoreResult,
-  type TreeMatch,
-  type TreePiece,
-  type TreePlacement,
-} from './prefix-tree.js';
+import type { PrefixTree, RestoreResult, TreeMatch, TreePiece, TreePlacement } from './prefix-tree.js';
 import { RadixCore } from './radix-core.js';
 import { childOf, RadixNode } from './radix-node.js';
 import { RadixPath } from './radix-path.js';
+import { isKnown, matchAt, merge, record } from './radix-record.js';
 import { type TokenBlock, TokenLabels } from './radix-tokens.js';
 import { checkedBudget, checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
 import { checkTokenList, type TokenIds } from './routing-tokens.js';
@@ -88,24 +82,18 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
 
   match(tokens: TokenIds, namespace?: string): TreeMatch {
     this.#descend(tokens, namespace);
-    const { matchedUnits, requestUnits, deepest } = this.#path;
-    const tenants = deepest === undefined ? [] : this.#core.tenantsOf(deepest, maxListedTenants);
-    return { matchedUnits, requestUnits, tenants };
+    return matchAt(this.#core, this.#path);
   }
 
   insert(tokens: TokenIds, worker: WorkerId, namespace?: string): number {
     checkTokenList(tokens);
     if (!this.#continues(tokens, namespace)) this.#descend(tokens, namespace);
-    const core = this.#core;
-    const tenant = core.tenants.numberOf(worker);
     this.#tokens = undefined;
+    const tenant = this.#core.tenants.numberOf(worker);
     if (this.#request.length === 0) return 0;
-    const before = core.tenants.size;
-    const use = ++core.lastUse;
-    core.hold(this.#endNode(namespace), tenant, use);
+    const end = this.#endNode(namespace);
     this.#request.release();
-    settle(core, core.tenants.size - before);
-    return use;
+    return record(this.#core, end, tenant);
   }
 
   insertPlacement(tokens: TokenIds, worker: WorkerId, use: number, namespace?: string): boolean {
@@ -117,15 +105,10 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     const tenant = core.tenants.numberOf(worker);
     core.lastUse = Math.max(core.lastUse, use);
     if (this.#request.length === 0) return false;
-    const last = path.partial ?? path.last;
-    if (path.knownUnits === this.#request.length && last !== undefined) {
-      const known = core.holders.find(last, tenant);
-      if (known !== 0 && core.holdings.use(known) >= use) return false;
-    }
-    const before = core.tenants.size;
-    core.holdMerged(this.#endNode(namespace), tenant, use);
+    if (path.knownUnits === this.#request.length && isKnown(core, path, tenant, use)) return false;
+    const end = this.#endNode(namespace);
     this.#request.release();
-    settle(core, core.tenants.size - before);
+    merge(core, end, tenant, use);
     return true;
   }
 
