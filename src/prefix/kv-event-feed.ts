@@ -108,14 +108,15 @@ export class KvEventFeed {
   addWorker(id: WorkerId, models: readonly string[], declaredBlockSize = 0): void {
     if (typeof id !== 'string') throw refuse('id', 'a string', id);
     checkNumber(declaredBlockSize, 'declaredBlockSize');
-    checkList(models, 'models');
+    const own = [...checkList(models, 'models')];
+    for (const model of own) if (typeof model !== 'string') throw refuse('models', 'strings', model);
     const worker = this.#workers.get(id);
     if (worker === undefined) {
-      this.#workers.set(id, { models, declaredBlockSize, last: undefined, isWarned: false });
+      this.#workers.set(id, { models: own, declaredBlockSize, last: undefined, isWarned: false });
       return;
     }
-    for (const model of worker.models) if (!models.includes(model)) this.#leaveModel(id, model);
-    worker.models = models;
+    for (const model of worker.models) if (!own.includes(model)) this.#leaveModel(id, model);
+    worker.models = own;
     worker.declaredBlockSize = declaredBlockSize;
   }
 

@@ -446,3 +446,14 @@ if (promFolder !== undefined) {
     });
   });
 }
+
+describe('absolute token data', () => {
+  it('LR-4: native reports may have it, those read from Prometheus text never do', () => {
+    const native = loads({ dp_rank: 0, token_usage: 0.5, num_used_tokens: 8, max_total_num_tokens: 16 });
+    expect(ranks('sglang_loads', native)[0]).toMatchObject({ usedTokens: 8, maxTotalTokens: 16 });
+    const text = 'sglang:token_usage 0.5\nsglang:num_used_tokens 8\nsglang:max_total_num_tokens 16\n';
+    const [scraped] = ranks('sglang_metrics', text);
+    expect(scraped?.kvCacheUsage).toBe(0.5);
+    expect(scraped?.maxTotalTokens).toBeUndefined();
+  });
+});

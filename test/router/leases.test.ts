@@ -405,3 +405,29 @@ describe('outcomes', () => {
     expect(router.worker('a')).toMatchObject({ breakerState: 'open', consecutiveFailures: 0, consecutiveSuccesses: 1 });
   });
 });
+
+describe('counts', () => {
+  it('WK-31: ends that come again, in any way, never take a count below zero', async () => {
+    const router = await oneWorker();
+    const abort = new AbortController();
+    const lease = router.begin('a', { signal: abort.signal });
+    lease.end({ status: 200 });
+    abort.abort();
+    lease.end();
+    lease[Symbol.dispose]();
+    expect(inFlight(router)).toBe(0);
+    router.begin('a');
+    expect(inFlight(router)).toBe(1);
+    expect(router.leases().byWorker).toEqual(new Map([['a', 1]]));
+  });
+
+  it('WK-33: routers count for themselves, workers of one id included', async () => {
+    const [first, second] = [await oneWorker(), await oneWorker()];
+    const lease = first.begin('a');
+    expect([inFlight(first), inFlight(second)]).toEqual([1, 0]);
+    second.begin('a');
+    second.begin('a');
+    lease.end();
+    expect([inFlight(first), inFlight(second)]).toEqual([0, 2]);
+  });
+});

@@ -294,3 +294,103 @@ describe('overload protection', () => {
     expect(router.workers().every((worker) => worker.available)).toBe(true);
   });
 });
+
+describe('whom a report concerns', () => {
+  it('WK-17, LR-3: one worker may stand for all ranks: its report is summed and averaged over them', async () => {
+    const { router } = await fleet({ policy: { name: 'least_load', kvPressureWeight: 0 } });
+    const rank = { waitingTokens: 600, tokensPerSecond: 100, kvCacheUsage: 0.2 };
+    router.reportLoads([
+      ['a', { ranks: [rank, { ...rank, waitingTokens: 1000 }] }],
+      ['b', { ...rank, waitingTokens: 900 }],
+    ]);
+    // 1600 tokens at 200 per second, and 900 at 100 per second.
+    const { policy } = router.explain({ model: 'm', tokens: [] });
+    expect(policy.scores?.map(({ worker, score }) => [worker, score])).toEqual([
+      ['a', 8],
+      ['b', 9],
+    ]);
+    expect(pick(router)).toBe('a');
+  });
+
+  it('LR-13: gRPC and ZMQ workers report in the same shape; a failed call and an empty list are no report', async () => {
+    const { router } = await fleet();
+    router.addWorker({ id: 'g', url: 'grpc://g:1', models: ['m'] });
+    router.addWorker({ id: 'z', url: 'ipc:///tmp/z', models: ['m'] });
+    expect(router.pollGroups().map(({ connectionMode, workers }) => [connectionMode, workers])).toEqual([
+      ['http', ['a', 'b']],
+      ['grpc', ['g']],
+      ['zmq', ['z']],
+    ]);
+    const ranked: LoadReport = { ranks: [{ ...idle, dpRank: 0 }] };
+    router.reportLoads([
+      ['g', ranked],
+      ['z', ranked],
+    ]);
+    expect(['g', 'z'].map((id) => router.worker(id)?.report)).toEqual([ranked, ranked]);
+    router.reportLoads([
+      ['g', null],
+      ['z', { ranks: [] }],
+    ]);
+    expect(['g', 'z'].map((id) => router.worker(id)?.report)).toEqual([undefined, undefined]);
+  });
+
+  it('LR-23: a partial failure concerns only the workers that failed', async () => {
+    const { router } = await fleet();
+    router.reportLoads([
+      ['a', busy],
+      ['b', busy],
+    ]);
+    const tick = router.reportLoads([
+      ['a', null],
+      ['b', idle],
+    ]);
+    expect(tick).toEqual({ applied: 1, lost: 1, invalid: 0, ignored: 0 });
+    expect(['a', 'b'].map((id) => router.worker(id)?.report)).toEqual([undefined, idle]);
+  });
+});
+
+describe('what overload protection reads', () => {
+  it('OV-10: workers without a threshold are never vetoed, whatever they report', async () => {
+    const { router } = await fleet();
+    router.addWorker({ id: 'c', models: ['m'], overload: { waitingRequests: 5 } });
+    const changed: string[] = [];
+    router.on('overloadChanged', ({ worker }) => changed.push(worker.id));
+    const full = { waitingRequests: 1000, kvCacheUsage: 1 };
+    router.reportLoads([
+      ['a', full],
+      ['b', full],
+      ['c', full],
+    ]);
+    expect(['a', 'b', 'c'].map((id) => router.worker(id)?.overload?.signal)).toEqual([
+      undefined,
+      undefined,
+      'waiting_requests',
+    ]);
+    expect(changed).toEqual(['c']);
+  });
+
+  it('OV-11: requests in flight do not enter the verdict', async () => {
+    const { router } = await fleet({ workerOverloadWaitingRequests: 5 });
+    for (let i = 0; i < 50; i++) router.begin('a');
+    router.reportLoad('a', { waitingRequests: 4 });
+    expect(router.worker('a')).toMatchObject({ inFlight: 50, available: true, overload: undefined });
+    router.reportLoad('a', { waitingRequests: 5 });
+    expect(router.worker('a')).toMatchObject({ available: false, overload: { value: 5, threshold: 5 } });
+  });
+
+  it('OV-27, LB-11: a shed says overloaded, its stage, and when to come back', async () => {
+    const { router } = await fleet({ workerOverloadWaitingRequests: 5, loadMonitorIntervalMs: 7000 });
+    router.reportLoads([
+      ['a', { waitingRequests: 5 }],
+      ['b', { waitingRequests: 9 }],
+    ]);
+    expect(router.selectWorker({ model: 'm' })).toMatchObject({
+      ok: false,
+      reason: 'overloaded',
+      code: 'worker_overload_protection_shed',
+      retryable: false,
+      stage: 'selection',
+      retryAfterMs: 7000,
+    });
+  });
+});
