@@ -131,11 +131,12 @@ export class KvEventFeed {
   /** Sets how the index of a model is kept, now and whenever it is made again. */
   configure(model: string, settings: KvIndexSettings): void {
     if (typeof model !== 'string') throw refuse('model', 'a string', model);
-    const { blockSize = 0 } = checkedLimits(settings);
-    checkNumber(blockSize, 'limits.blockSize');
-    this.#settings.set(model, settings);
+    const limits = checkedLimits(settings);
+    const { blockSize } = settings;
+    if (blockSize !== undefined) checkNumber(blockSize, 'settings.blockSize');
+    this.#settings.set(model, { ...limits, blockSize });
     const index = this.#indexes.get(model);
-    if (index !== undefined) index.limits = settings;
+    if (index !== undefined) index.limits = limits;
   }
 
   /** The index of a model; undefined as long as no worker of the model has stored anything. */

@@ -19,12 +19,12 @@ export interface KvPruneLimits {
   readonly maxEntries?: number | undefined;
 }
 
-/** @throws TypeError for limits that are no object, or no numbers */
-export function checkedLimits<T extends KvPruneLimits>(limits: T): T {
+/** A copy of the limits. @throws TypeError when they are no object, or no numbers */
+export function checkedLimits(limits: KvPruneLimits): KvPruneLimits {
   const { ttlMs = 0, maxEntries = 0 } = checkOptions(limits, 'limits');
   checkNumber(ttlMs, 'limits.ttlMs');
   checkNumber(maxEntries, 'limits.maxEntries');
-  return limits;
+  return { ttlMs, maxEntries };
 }
 
 type Workers = () => Iterable<IndexedWorker>;
