@@ -5,10 +5,9 @@ import * as engines from 'kvroute/engines';
 import * as metrics from 'kvroute/metrics';
 import * as testing from 'kvroute/testing';
 import { describe, expect, it } from 'vitest';
-import { functions } from './functions.js';
 import { hostileNames } from './hostile.js';
 import { Tally } from './judge.js';
-import { callFunction, properties } from './properties.js';
+import { callFunction, functions, properties } from './properties.js';
 
 /** Exports that nothing calls here, and why. */
 const notCalled: ReadonlyMap<string, string> = new Map([

@@ -11,7 +11,7 @@ export const tokens = fc.oneof(
   { weight: 6, arbitrary: fc.array(fc.nat(9), { maxLength: 40 }) },
   { weight: 1, arbitrary: fc.constantFrom({ $: 'words' }, { $: 'enormousSparse' }) },
 );
-export const headers = fc.dictionary(
+const headers = fc.dictionary(
   fc.constantFrom('x-smg-routing-key', 'X-SMG-Target-Worker', 'X-Smg-Routing-Tokens', 'authorization', '__proto__'),
   mostly(fc.constantFrom('k1', 'k2', '0', '1', '1,2,3')),
   { maxKeys: 3 },

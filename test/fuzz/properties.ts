@@ -3,7 +3,9 @@ import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { type Candidate, createRouter, type RouterOptions } from 'kvroute';
 import { manualClock } from 'kvroute/testing';
-import { type FuzzedFunction, functions } from './functions.js';
+import { coreFunctions } from './core-functions.js';
+import { engineFunctions } from './engine-functions.js';
+import type { FuzzedFunction } from './fuzzed-function.js';
 import { type Call, made, mostly } from './hostile.js';
 import { isOwn, judge, judgeLater, Tally } from './judge.js';
 import { soundRouterOptions } from './options.js';
@@ -11,6 +13,10 @@ import { anyCall } from './router-calls.js';
 import { RouterGame } from './router-game.js';
 import { RouterModel } from './router-model.js';
 import { type Subject, subjects } from './subjects.js';
+import { toolFunctions } from './tool-functions.js';
+
+/** The exported functions of all entry points. */
+export const functions: readonly FuzzedFunction[] = [...coreFunctions, ...engineFunctions, ...toolFunctions];
 
 /** One property. `run` throws what fast-check found, with the seed and the calls that lead there. */
 export interface FuzzProperty {
