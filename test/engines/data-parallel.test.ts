@@ -34,3 +34,11 @@ describe('data-parallel workers', () => {
     expect(splitRank(address)).toStrictEqual({ url, rank });
   });
 });
+
+it('LB-42: a size that an engine gives wrongly is refused before it takes all memory', () => {
+  expect(dataParallelWorkers({ id: 'w' }, 65_536)).toHaveLength(65_536);
+  for (const size of [65_537, 2 ** 32, Infinity]) {
+    expect(() => dataParallelWorkers({ id: 'w' }, size)).toThrow(RoutingConfigError);
+  }
+  expect(() => dataParallelWorkers({ id: Symbol('w') as never }, 1)).toThrow(/^id: expected a string, got a symbol/);
+});

@@ -251,3 +251,9 @@ describe('fromFlags', () => {
     expect(() => fromFlags(words('--prefill 9001'))).toThrowError(expect.objectContaining({ field: '--prefill' }));
   });
 });
+
+it('LB-40: what is no command line is refused by name', () => {
+  expect(() => fromFlags('--policy random' as never)).toThrow(/^flags: must be an array of words/);
+  expect(() => fromFlags(['--policy', 5] as never)).toThrow(/^flags\[1\]: must be a string, got 5/);
+  expect(() => fromFlags({ 'worker-urls': [Object.create(null)] } as never)).toThrow(/^--worker-urls: must be text/);
+});

@@ -373,3 +373,23 @@ describe('LB-2, LB-40: runtime options', () => {
     expect(age()).toBe(600);
   });
 });
+
+it('LB-42: counts and reports that fail when they are read are none, and cost no other candidate anything', () => {
+  const fail = (): never => {
+    throw new Error('unreadable');
+  };
+  const failing = Object.defineProperty({}, 'k', { get: fail, enumerable: true });
+  const odd = { k: Object.create(null) };
+  for (const keysInFlight of [failing, odd] as Candidate['keysInFlight'][]) {
+    const policy = leastLoad({ seed: 1 });
+    const report = Object.defineProperty({}, 'observedAt', { get: fail });
+    const candidates = [...two, { id: 'c', inFlight: 0, keysInFlight, report }];
+    expect(policy.selectWorker({}, candidates)).toMatchObject({ ok: true, worker: { id: 'c' } });
+  }
+});
+
+it('LB-42: options and a ring of the wrong type are refused', () => {
+  const policy: Policy = { name: 'own', needs: {}, decide: () => new Decision(undefined) };
+  expect(() => standalone(policy, null as never)).toThrow(/^options: expected an object, got null/);
+  expect(() => standalone(policy, {}, 5 as never)).toThrow(RoutingConfigError);
+});

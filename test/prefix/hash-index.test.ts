@@ -262,3 +262,24 @@ function permutations<T>(list: readonly T[]): T[][] {
     permutations([...list.slice(0, i), ...list.slice(i + 1)]).map((rest) => [one, ...rest]),
   );
 }
+
+describe('wrong arguments', () => {
+  it('LB-42: no piece size makes the walk over the heads endless', () => {
+    const { index, record } = make();
+    record(range(0, 20), 'a');
+    for (const size of [0, -1, Number.NaN, null as never]) {
+      expect(() => [...index.pieces(0, size)]).toThrow(/^headsPerPiece: expected a number above 0/);
+    }
+    expect([...index.pieces(0, 1)]).toHaveLength(1);
+  });
+
+  it('LB-42: a refused record and a refused merge leave no use and no worker behind', () => {
+    const { index } = make();
+    const probe = index.probe(range(0, 20));
+    expect(() => index.record(probe, 5 as never, 0)).toThrow(/^worker: /);
+    expect(() => index.record(probe, 'a', 1n as never)).toThrow(/^now: /);
+    expect(() => index.merge(probe, 'a', 0.5, 0)).toThrow(/^use: /);
+    expect(() => index.probe('tokens' as never)).toThrow(/^tokens: /);
+    expect([index.lastUse, index.headCount]).toEqual([0, 0]);
+  });
+});

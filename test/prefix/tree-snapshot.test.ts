@@ -151,3 +151,22 @@ describe('printTree', () => {
     ]);
   });
 });
+
+describe('wrong arguments', () => {
+  it('LB-33: indices that are no numbers are skipped and counted', () => {
+    const odd = Object.create(null) as never;
+    const piece = { workers: ['a'], namespaces: [null], parents: [-1], labels: ['text'], holds: [odd, odd, 1] };
+    expect(new StringTree({ maxTreeSize: 9 }).restore(piece, anyWorker)).toEqual({ restored: 0, skipped: 1 });
+  });
+
+  it('LB-42: a worker, a namespace or tokens of the wrong type register nobody', () => {
+    const text = new StringTree({ maxTreeSize: 99 });
+    const tokens = new TokenTree({ maxTreeSize: 99, blockSize: 1 });
+    expect(() => text.insert('text', 'a', 5 as never)).toThrow(/^namespace: expected a string, got 5/);
+    expect(() => tokens.insert([1], 'a', 5 as never)).toThrow(/^namespace: expected a string, got 5/);
+    expect(() => text.insert('text', Symbol('a') as never)).toThrow(/^worker: expected a string, got a symbol/);
+    expect(() => tokens.insert([1], null as never)).toThrow(/^worker: expected a string, got null/);
+    expect(() => tokens.insert(undefined as never, 'a')).toThrow(/^tokens: /);
+    expect([text.tenantCount, tokens.tenantCount, text.lastUse, tokens.lastUse]).toEqual([0, 0, 0, 0]);
+  });
+});

@@ -19,6 +19,19 @@ describe('arguments', () => {
     expect(router.worker('a')).toMatchObject({ creditRequests: 0, selections: 0, inFlight: 0 });
   });
 
+  it('LB-42: a cache partition is read once, when it is checked', async () => {
+    const router = await fleet(['a'], { policy: 'cache_aware' });
+    let reads = 0;
+    const namespace = {
+      get lora() {
+        reads += 1;
+        return reads === 1 ? 'l' : (Symbol('l') as never);
+      },
+    };
+    expect(router.selectWorker({ text: 'a prompt', namespace })).toMatchObject({ ok: true });
+    expect(reads).toBe(1);
+  });
+
   it('LR-22, LB-42: a report that throws when it is read applies nothing of its tick', async () => {
     const router = await fleet(['a', 'b']);
     const hostile = new Proxy(
