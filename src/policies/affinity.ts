@@ -68,8 +68,9 @@ export class Affinity {
   ): readonly WorkerSignals[] {
     if (group.length === 0) return candidates.workers;
     const limits = limitsOf(candidates, settings);
-    if (this.#keepCool(group, limits) || this.#keepCool(candidates.workers, limits)) return this.#cool;
-    return candidates.workers;
+    // Whoever has the fewest requests is never above the mean: of all candidates some are cool.
+    if (!this.#keepCool(group, limits)) this.#keepCool(candidates.workers, limits);
+    return this.#cool;
   }
 
   #keepCool(workers: readonly WorkerSignals[], limits: SpillLimits): boolean {

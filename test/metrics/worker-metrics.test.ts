@@ -1,4 +1,4 @@
-import { createRouter } from 'kvroute';
+import { createRouter, type Router } from 'kvroute';
 import { bindMetrics } from 'kvroute/metrics';
 import { describe, expect, it } from 'vitest';
 import { boundRouter, RecordingAdapter } from './recording-adapter.js';
@@ -209,5 +209,30 @@ describe('removal', () => {
     expect(metrics.of('smg_worker_pool_size')).toEqual({
       'worker_type=regular,connection_mode=http,model=unknown': 1,
     });
+  });
+});
+
+describe('a worker that an earlier listener removes', () => {
+  it.each([
+    ['workerStatus', (router: Router) => router.setStatus('a', 'failed')],
+    ['leaseBegan', (router: Router) => router.begin('a', { routingKey: 'k' })],
+    ['overloadChanged', (router: Router) => router.reportLoad('a', { waitingRequests: 9 })],
+    ['breakerTransition', (router: Router) => router.recordOutcome('a', { status: 500 })],
+  ] as const)('OB-81: keeps the gauges of a removed one after %s', async (event, cause) => {
+    const router = await createRouter({
+      policy: 'random',
+      workerOverloadWaitingRequests: 5,
+      circuitBreaker: { failureThreshold: 1 },
+    });
+    router.addWorker({ id: 'a', models: ['m'] });
+    router.on(event, () => router.removeWorker('a'));
+    const metrics = new RecordingAdapter();
+    bindMetrics(router, metrics);
+    cause(router);
+    expect(metrics.of('smg_worker_health')).toEqual({ 'worker=a': -1 });
+    expect(metrics.of('smg_worker_requests_active')).toEqual({ 'worker=a': 0 });
+    expect(metrics.of('smg_worker_cb_state')).toEqual({ 'worker=a': -1 });
+    expect(metrics.of('smg_worker_cb_transitions_total')).toEqual({});
+    expect(Object.values(metrics.of('smg_worker_pool_size'))).toEqual([0]);
   });
 });

@@ -60,3 +60,15 @@ describe('distribution', () => {
     expect(warm.reachable).toEqual(['w2']);
   });
 });
+
+it('LB-42: names the argument of the wrong type', () => {
+  const fleet = fakeFleet(2);
+  expect(() => distribution(null as never, {}, fleet)).toThrow(/^make: expected a function/);
+  expect(() => distribution(leastLoad, {}, null as never)).toThrow(/^candidates: expected an array/);
+  for (const seeds of [-1, 0.5, null, {}]) {
+    expect(() => distribution(leastLoad, {}, fleet, { seeds: seeds as never })).toThrow(
+      /^seeds: expected an integer ≥ 0/,
+    );
+  }
+  expect(distribution(leastLoad, {}, fleet, { seeds: 0 })).toMatchObject({ reachable: [], nobody: 0 });
+});

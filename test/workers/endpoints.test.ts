@@ -174,3 +174,14 @@ describe('observeServing', () => {
     expect(observeServing([], 0)).toEqual({ state: 'NotConfigured' });
   });
 });
+
+it('LB-42: observations of another shape are refused by name', () => {
+  const group = (members: unknown) => [{ role: 'server', replicas: [{ members }] }] as never;
+  expect(() => eligibleEndpoints('groups' as never)).toThrow(/^groups: expected an array/);
+  expect(() => eligibleEndpoints(group([{ index: 0, host: 5 }]))).toThrow(/^host: expected a string, got 5/);
+  expect(() => eligibleEndpoints(group(null))).toThrow(/^members: expected an array, got null/);
+  expect(() => observeServing([{ observedAt: '0' as never, workers: [] }], 0)).toThrow(
+    /^observedAt: expected a number/,
+  );
+  expect(() => observeServing([{ observedAt: 0, workers: [5 as never] }], 0)).toThrow(/^members: expected strings/);
+});
