@@ -45,7 +45,8 @@ export interface RouteOptions<T> {
   /** Limits and backoff for this call; what is left out comes from the router's `retry`. */
   readonly retry?: OptionsOf<typeof retryTable> | undefined;
   /**
-   * What an answer means. Default: the number in its `status` or `statusCode`, else 200.
+   * What an answer means. Default: the number in its `status` or `statusCode`, else 200. When this or the next one
+   * throws, or returns no outcome (`TypeError`), `route` rejects with that; the lease has ended and nothing is recorded.
    */
   readonly outcomeOf?: ((answer: T) => LeaseOutcome) | undefined;
   /** What a thrown error means. Default: an `AbortError` is an abort, a `TimeoutError` a timeout, else `connect`. */
@@ -121,7 +122,8 @@ function selectAvoiding(
   const own = view.exclude ?? [];
   const exclude = [...own, ...failed];
   const avoiding = decide(core, view, now, core.random, { narrowed, exclude });
-  const leavesNobody = avoiding.candidates.size === 0 && avoiding.available.size > 0 && failed.length > 0;
+  // Also when others are left of which none may be chosen: the client has named the worker, or they are at their cap.
+  const leavesNobody = avoiding.decision.worker === undefined && avoiding.available.size > 0 && failed.length > 0;
   return finish(core, leavesNobody ? decide(core, view, now, core.random, { narrowed, exclude: own }) : avoiding);
 }
 
@@ -137,12 +139,20 @@ async function settle<T>(
   context: AttemptContext,
   options: RouteOptions<T>,
 ): Promise<Settled<T>> {
+  let value: T;
   try {
-    const value = await attempt(worker, context);
-    return { value, outcome: (options.outcomeOf ?? outcomeOfAnswer)(value) };
+    value = await attempt(worker, context);
   } catch (thrown) {
-    return { error: { thrown }, outcome: (options.outcomeOfError ?? outcomeOfError)(thrown) };
+    const outcome = (options.outcomeOfError ?? outcomeOfError)(thrown);
+    return { error: { thrown }, outcome: checkOutcome(outcome, 'outcomeOfError') };
   }
+  return { value, outcome: checkOutcome((options.outcomeOf ?? outcomeOfAnswer)(value), 'outcomeOf') };
+}
+
+/** A hook in plain JavaScript may forget its outcome on some path. @throws TypeError on the hook's name */
+function checkOutcome(outcome: LeaseOutcome, hook: string): LeaseOutcome {
+  if (typeof outcome !== 'object' || outcome === null) throw refuse(hook, 'to return an outcome', outcome);
+  return outcome;
 }
 
 function outcomeOfAnswer(answer: unknown): LeaseOutcome {

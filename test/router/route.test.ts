@@ -146,4 +146,34 @@ describe('route', () => {
     await expect(router.route({}, undefined as never)).rejects.toThrow(/^attempt: /);
     await expect(router.route({}, () => 1, { retry: { maxAttempts: 0 } })).rejects.toThrow(/^retry.maxAttempts: /);
   });
+
+  it('LB-15, LB-25: a hook that tells no outcome, or throws, is refused by name and leaves no count behind', async () => {
+    const nothing = () => undefined as never;
+    for (const retry of [{ maxAttempts: 1 }, {}]) {
+      const router = await fleet(['a', 'b'], { retry });
+      await expect(router.route({}, () => 1, { outcomeOf: nothing })).rejects.toThrow(/^outcomeOf: /);
+      await expect(router.route({}, () => 1, { outcomeOf: () => 'ok' as never })).rejects.toThrow(/^outcomeOf: /);
+      const fails = (): never => {
+        throw new Error('refused');
+      };
+      await expect(router.route({}, fails, { outcomeOfError: nothing })).rejects.toThrow(/^outcomeOfError: /);
+      // What the hook throws is no failure of the worker, and no reason to ask another one.
+      await expect(router.route({}, () => 1, { outcomeOf: fails })).rejects.toThrow('refused');
+      expect(router.leases().open).toBe(0);
+      expect(router.workers().map((worker) => worker.consecutiveFailures)).toEqual([0, 0]);
+      expect(router.workers().map((worker) => worker.selections)).toEqual([4, 0]);
+    }
+  });
+
+  it('LB-25, CH-3: a worker named by the client is tried again, since exclusion leaves nobody for the request', async () => {
+    const router = await fleet(['a', 'b', 'c'], { policy: 'consistent_hashing', retry: { maxAttempts: 3 } });
+    const tried: string[] = [];
+    const headers = { 'x-smg-target-worker': '1' };
+    const result = await router.route({ headers }, (worker) => {
+      tried.push(worker.id);
+      return { status: tried.length < 3 ? 503 : 200 };
+    });
+    expect(tried).toEqual(['b', 'b', 'b']);
+    expect(result).toMatchObject({ ok: true, value: { status: 200 }, attempts: 3 });
+  });
 });
