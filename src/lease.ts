@@ -127,12 +127,20 @@ export class Lease {
   finish(end: LeaseEnd, outcome: LeaseOutcome | undefined): void {
     if (!this.#open) return;
     this.#open = false;
-    // A long-lived signal must not gather a listener a request (LB-24, B35).
-    if (this.#onAbort !== undefined) this.terms.signal?.removeEventListener('abort', this.#onAbort);
-    this.#followed?.unhook();
+    this.#letGo();
     this.#book.close(this, end, outcome);
     // Nobody will read on: stop the source now instead of at its next chunk (B33).
     if (end === 'aborted' || end === 'expired') this.#followed?.cancel();
+  }
+
+  /** A long-lived signal must not gather a listener a request (LB-24, B35). */
+  #letGo(): void {
+    this.#followed?.unhook();
+    try {
+      if (this.#onAbort !== undefined) this.terms.signal?.removeEventListener('abort', this.#onAbort);
+    } catch {
+      // A signal of the host's own that fails here keeps a listener that does nothing, and no count (LB-15).
+    }
   }
 }
 

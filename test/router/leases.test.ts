@@ -129,6 +129,21 @@ describe('signals', () => {
     expect(router.worker('a')).toMatchObject({ consecutiveFailures: 0, consecutiveSuccesses: 0 });
   });
 
+  it('LB-15, LB-20: a signal that fails to be let go of leaves no count behind', async () => {
+    const router = await oneWorker();
+    const signal = {
+      aborted: false,
+      addEventListener: () => {},
+      removeEventListener: () => {
+        throw new Error('foreign');
+      },
+    };
+    const lease = router.begin('a', { signal });
+    lease.end({ status: 200 });
+    expect([lease.open, inFlight(router), router.leases().open]).toEqual([false, 0, 0]);
+    expect(router.worker('a')?.consecutiveSuccesses).toBe(1);
+  });
+
   it('B29: acquiring with an aborted signal leaves no credit, no count and no pin', async () => {
     const router = await oneWorker({ routingKeyOverride: true });
     const controller = new AbortController();
