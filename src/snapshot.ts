@@ -32,7 +32,7 @@ export interface Snapshot {
 export interface RestoreReport {
   /** Placements and pins taken over. */
   readonly restored: number;
-  /** Those of workers this router does not know, of models it has no pool for, and malformed ones. */
+  /** Those of workers that are not in the pool (for pins: not registered), of models without one, and malformed ones. */
   readonly skipped: number;
 }
 
@@ -70,13 +70,13 @@ export function restore(core: RouterCore, snapshot: Snapshot): RestoreReport {
 /** Restores one piece; what it cannot use is counted, never thrown on. */
 export function restorePiece(core: RouterCore, snapshotPiece: SnapshotPiece): RestoreReport {
   const { model, leg, piece } = (snapshotPiece ?? {}) as Partial<SnapshotPiece>;
-  const accepts = (id: string): boolean => core.workers.has(id);
   if (typeof piece !== 'object' || piece === null) return { restored: 0, skipped: 1 };
-  if (piece.kind === 'pins') return restorePins(core.pins, piece.data, accepts, core.time.now);
+  if (piece.kind === 'pins') return restorePins(core.pins, piece.data, (id) => core.workers.has(id), core.time.now);
   const pool = typeof model === 'string' && leg !== undefined ? core.pools.find(model, leg) : undefined;
   const policy = pool && innerPolicy(pool.policy);
-  if (policy === undefined || !isLearning(policy)) return { restored: 0, skipped: 1 };
-  return policy.restorePiece(piece, accepts, core.time.now);
+  if (pool === undefined || policy === undefined || !isLearning(policy)) return { restored: 0, skipped: 1 };
+  // Of the pool, not of the router: nobody else's removal is told to this policy (LB-30).
+  return policy.restorePiece(piece, (id) => pool.all.has(id), core.time.now);
 }
 
 /**

@@ -47,6 +47,18 @@ describe('snapshots', () => {
     expect(noModel.restore(snapshot)).toMatchObject({ restored: 0 });
   });
 
+  it('LB-33, LB-30: a worker that left the model is skipped too, so its removal leaves no trace', async () => {
+    const router = await fleet(['a']);
+    pick(router, { text: prompt(1), tokens: Array.from({ length: 32 }, (_, i) => i) });
+    pick(router, { text: prompt(1) });
+    const other = await fleet(['b']);
+    other.addWorker({ id: 'a', models: ['another'] });
+    expect(other.restore(router.snapshot())).toEqual({ restored: 0, skipped: 2 });
+    other.removeWorker('a');
+    expect(JSON.stringify(other.snapshot())).not.toContain('"a"');
+    expect(other.explain({ model: 'm', text: prompt(1) }).policy.match?.holders).toEqual([]);
+  });
+
   it('LB-33: another version, or no snapshot at all, is refused and the router stays as it was', async () => {
     const router = await fleet(['a', 'b']);
     pick(router, { text: prompt(1) });
