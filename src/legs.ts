@@ -47,7 +47,7 @@ export function selectLegs(core: RouterCore, request: RouteRequest, options: Leg
   const draw = (view: RequestView, from: DrawFrom): Attempt => decide(core, view, now, core.random, from);
 
   const pairs = core.pools.pairs(scopes.prefill, scopes.decode);
-  const { viable, hasPair } = pairs.viablePrefill(now);
+  const { viable, hasPair } = pairs.viablePrefill(now, views.decode.exclude);
   const prefill = draw(views.prefill, { scope: scopes.prefill, narrowed: viable });
   const chosen = prefill.decision.worker as WorkerState | undefined;
   if (chosen === undefined) return refuseLegs(core, prefill, draw(views.decode, { scope: scopes.decode }), hasPair);
@@ -97,15 +97,15 @@ function refuseLegs(core: RouterCore, prefill: Attempt, decode: Attempt, hasPair
   if (prefill.available.size > 0) return finish(core, prefill) as NotSelected;
   if (decode.scope.list.size > 0 && !hasPair) return toldAs(core, prefill, 'no_compatible_pair');
   if (decode.available.size === 0) return toldEmpty(core, { ...decode, candidates: decode.available });
-  return toldAs(core, decode, 'no_available_workers');
+  return toldAs(core, decode, 'no_available_workers', decode.available.size - decode.candidates.size);
 }
 
 function toldEmpty(core: RouterCore, attempt: Attempt): NotSelected {
   return told(core, emptyOutcome(core, attempt));
 }
 
-function toldAs(core: RouterCore, attempt: Attempt, reason: SelectionReason): NotSelected {
-  return told(core, notSelected(reason, 0, { ...recordOfAttempt(attempt), inFlight: undefined }));
+function toldAs(core: RouterCore, attempt: Attempt, reason: SelectionReason, excluded = 0): NotSelected {
+  return told(core, notSelected(reason, excluded, { ...recordOfAttempt(attempt), inFlight: undefined }));
 }
 
 function told(core: RouterCore, selection: NotSelected): NotSelected {

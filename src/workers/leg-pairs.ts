@@ -37,15 +37,16 @@ export class LegPairs {
     for (const worker of prefill.members()) this.#listOf(this.#groupOf(worker));
   }
 
-  /** The prefill workers with a decode partner that is available. O(groups) when all have one. */
-  viablePrefill(now: number): ViablePrefill {
+  /** The prefill workers with a decode partner that is available and not excluded. O(groups) when all have one. */
+  viablePrefill(now: number, exclude: readonly WorkerId[] = []): ViablePrefill {
+    const hasPartner = (list: AvailableList): boolean => list.current(now).without(exclude).size > 0;
     let viableGroups = 0;
-    for (const list of this.#lists.values()) if (list.current(now).size > 0) viableGroups += 1;
+    for (const list of this.#lists.values()) if (hasPartner(list)) viableGroups += 1;
     const { hasPairs } = this.#index;
     if (viableGroups === this.#lists.size) return { viable: undefined, hasPair: hasPairs };
     const viable = new Set<WorkerId>();
     for (const worker of this.#prefill.members()) {
-      if (this.partnersOf(worker).current(now).size > 0) viable.add(worker.id);
+      if (hasPartner(this.partnersOf(worker))) viable.add(worker.id);
     }
     return { viable, hasPair: hasPairs };
   }

@@ -158,6 +158,22 @@ describe('what is missing', () => {
     });
   });
 
+  it('LB-14, LM-30, LM-35: a retry finds another pair when every partner of a prefill worker is excluded', async () => {
+    const [x, y] = [{ pairing_protocol: 'x' }, { pairing_protocol: 'y' }];
+    const fleet = [prefill('p1', x), prefill('p2', y), decode('d1', x), decode('d2', y), decode('d3', y)];
+    const router = await pd({ policy: 'cache_aware' }, ...fleet);
+    const text = 'a prompt that p1 has had before';
+    expect(pair(router, { text, exclude: ['p2'] })).toBe('p1+d1');
+    expect(pair(router, { text, exclude: ['d1', 'd2'] })).toBe('p2+d3');
+    router.setStatus('d2', 'not_ready');
+    expect(router.selectLegs({ model: 'm', text, exclude: ['d1', 'd3'] })).toMatchObject({
+      leg: 'decode',
+      reason: 'no_available_workers',
+      excluded: 2,
+    });
+    expect(pair(router, { text })).toBe('p1+d1');
+  });
+
   it('LM-1, LB-42: a regular router has no legs, a router with legs wants one named', async () => {
     const regular = await createRouter();
     expect(() => regular.selectLegs({})).toThrow(TypeError);
