@@ -46,7 +46,7 @@ export interface RouteOptions<T> {
   readonly retry?: OptionsOf<typeof retryTable> | undefined;
   /**
    * What an answer means. Default: the number in its `status` or `statusCode`, else 200. When this or the next one
-   * throws, or returns no outcome (`TypeError`), `route` rejects with that; the lease has ended and nothing is recorded.
+   * throws or returns no outcome (`TypeError`), `route` rejects with that; the lease ends and nothing is recorded.
    */
   readonly outcomeOf?: ((answer: T) => LeaseOutcome) | undefined;
   /** What a thrown error means. Default: an `AbortError` is an abort, a `TimeoutError` a timeout, else `connect`. */

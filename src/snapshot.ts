@@ -32,7 +32,7 @@ export interface Snapshot {
 export interface RestoreReport {
   /** Placements and pins taken over. */
   readonly restored: number;
-  /** Those of workers that are not in the pool (for pins: not registered), of models without one, and malformed ones. */
+  /** Those of workers that are not in the pool (pins: not registered), of models without one, and malformed ones. */
   readonly skipped: number;
 }
 
