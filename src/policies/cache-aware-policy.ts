@@ -150,8 +150,11 @@ export class CacheAwarePolicy implements Policy, LearnedState {
   }
 
   restorePiece(piece: LearnedPiece, accepts: (worker: WorkerId) => boolean, now: number): RestoreResult {
-    if (piece.kind === 'text' || piece.kind === 'tokens') return this.#trees.restore(piece, accepts);
-    if (piece.kind === 'hash' && this.#hash !== undefined) return this.#hash.restore(piece, accepts, now);
+    const hash = this.#hashInUse();
+    const { kind } = piece;
+    if (hash !== undefined && kind === 'hash') return hash.restore(piece, accepts, now);
+    if (hash === undefined && (kind === 'text' || kind === 'tokens')) return this.#trees.restore(piece, accepts);
+    // What nobody reads would only take memory (B09).
     return { restored: 0, skipped: 1 };
   }
 

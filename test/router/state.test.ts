@@ -59,6 +59,27 @@ describe('snapshots', () => {
     expect(other.explain({ model: 'm', text: prompt(1) }).policy.match?.holders).toEqual([]);
   });
 
+  it('LB-33, B09: what was learned for an index that is not in use is skipped', async () => {
+    const hash = { policy: { name: 'cache_aware', cacheIndex: 'hash', cacheBoundaries: [4] } } as const;
+    const byTree = await fleet(['a']);
+    pick(byTree, { text: prompt(1) });
+    pick(byTree, { tokens: Array.from({ length: 32 }, (_, i) => i) });
+    const byHash = await fleet(['a'], hash);
+    pick(byHash, { tokens: [1, 2, 3, 4] });
+    const [trees, heads] = [byTree.snapshot(), byHash.snapshot()];
+    const empty = JSON.stringify((await fleet(['a'])).snapshot());
+    for (const [options, unread] of [
+      [hash, trees],
+      [{}, heads],
+    ] as const) {
+      const router = await fleet(['a'], options);
+      expect(router.restore(unread)).toEqual({ restored: 0, skipped: unread.pieces.length });
+      expect(JSON.stringify(router.snapshot())).toBe(empty);
+    }
+    expect(byTree.restore(trees).skipped).toBe(0);
+    expect(byHash.restore(heads).skipped).toBe(0);
+  });
+
   it('LB-33: another version, or no snapshot at all, is refused and the router stays as it was', async () => {
     const router = await fleet(['a', 'b']);
     pick(router, { text: prompt(1) });
