@@ -161,15 +161,15 @@ export const circuitBreakerTable = {
 /** Health probes: what `recordProbe` applies (WK-19). */
 export const healthTable = {
   /** Consecutive failed probes that make a ready worker not ready. */
-  failureThreshold: { kind: 'integer', default: 3, min: 1, id: 'CF-100' },
+  failureThreshold: { kind: 'integer', default: 3, min: 1, unit: 'probes', id: 'CF-100' },
   /** Consecutive successful probes that make it ready. */
-  successThreshold: { kind: 'integer', default: 2, min: 1, id: 'CF-100' },
+  successThreshold: { kind: 'integer', default: 2, min: 1, unit: 'probes', id: 'CF-100' },
 } as const;
 
 /** Retries of `route()` (LB-25). */
 export const retryTable = {
   /** Attempts in all, the first included. */
-  maxAttempts: { kind: 'integer', default: 5, min: 1, id: 'CF-119' },
+  maxAttempts: { kind: 'integer', default: 5, min: 1, unit: 'attempts', id: 'CF-119' },
   /** Wait before the second attempt. */
   baseMs: { kind: 'number', default: 50, min: 0, unit: 'ms', id: 'CF-119' },
   /** Growth of the wait from attempt to attempt. */
@@ -183,7 +183,7 @@ export const retryTable = {
 const routerOwnTable = {
   /** Regular requests, prefill/decode pairs, or encode/prefill/decode (LM-1). */
   mode: { kind: 'choice', values: ['regular', 'pd', 'epd'], default: 'regular', id: 'CF-105' },
-  /** The policy of every model that no worker label decides: a name, `{ name, ...options }`, or a custom one (CF-2). */
+  /** Policy of models that no worker label decides: a name, `{ name, ...options }`, a function; unset: `cache_aware`. */
   policy: { kind: 'opaque', id: 'CF-10' },
   /** Policy of the prefill leg; unset: `policy` (LM-2). */
   prefillPolicy: { kind: 'opaque', id: 'CF-11' },
@@ -249,9 +249,9 @@ export const workerOverloadTable = {
 /** A worker's own breaker settings; what is unset comes from the router (CB-40). */
 export const workerResilienceTable = {
   /** Consecutive failed requests that open the breaker. */
-  cbFailureThreshold: { kind: 'integer', min: 1, id: 'CF-95' },
+  cbFailureThreshold: { kind: 'integer', min: 1, unit: 'requests', id: 'CF-95' },
   /** Consecutive successes that close it. */
-  cbSuccessThreshold: { kind: 'integer', min: 1, id: 'CF-95' },
+  cbSuccessThreshold: { kind: 'integer', min: 1, unit: 'requests', id: 'CF-95' },
   /** Time it blocks. */
   cbTimeoutMs: { kind: 'number', above: 0, unit: 'ms', id: 'CF-95' },
   /** Accepted and validated; there is no window (CB-1). */
