@@ -11,7 +11,17 @@ export interface NumberSpec {
   readonly max?: number;
   readonly above?: number;
   readonly infinite?: true;
-  readonly unit?: 'ms' | 's' | 'tokens' | 'tokens/s' | 'requests' | 'attempts' | 'probes' | 'ratio' | 'entries' | 'units';
+  readonly unit?:
+    | 'ms'
+    | 's'
+    | 'tokens'
+    | 'tokens/s'
+    | 'requests'
+    | 'attempts'
+    | 'probes'
+    | 'ratio'
+    | 'entries'
+    | 'units';
   /** The statement that defines it. */
   readonly id: string;
 }
