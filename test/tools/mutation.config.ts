@@ -14,6 +14,7 @@ export default mergeConfig(
       include: [
         'test/{load,policies,sticky,workers,prefix,hashing,router}/**/*.test.ts',
         'test/contract/contract.test.ts',
+        'test/conformance/conformance.test.ts',
       ],
       exclude: ['test/prefix/**/*data*.test.ts'],
     },
