@@ -138,7 +138,8 @@ export class PoolSet {
   move(worker: WorkerState, spec: CheckedWorkerSpec, now: number): void {
     const old = worker.spec;
     const opening = this.#openingFor(worker, spec, now);
-    const revert = spec.kind === old.kind ? undefined : this.#reverting(worker, now);
+    const staysUnnamed = spec.kind === old.kind && spec.unnamed;
+    const revert = staysUnnamed ? undefined : this.#reverting(worker, now);
     const before = new Set(this.poolsOf(worker));
     worker.spec = spec;
     for (const make of opening) make();

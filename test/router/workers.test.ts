@@ -265,6 +265,16 @@ describe('pools', () => {
     expect(unknown()).toBe('random');
   });
 
+  it('LM-25: nor does its policy outlive the worker that decided it when that one is given a model', async () => {
+    const router = await createRouter({ policy: 'random' });
+    const policies = () => router.pools().map(({ model, policy }) => `${model} ${policy}`);
+    router.addWorker({ id: 'a', labels: { policy: 'least_load' } });
+    router.replaceWorker({ id: 'a', labels: { policy: 'round_robin' } });
+    expect(policies()).toEqual(['unknown least_load']);
+    router.replaceWorker({ id: 'a', models: ['m'], labels: { policy: 'round_robin' } });
+    expect(policies()).toEqual(['unknown random', 'm round_robin']);
+  });
+
   it('LM-27: a worker of several models counts for each, its credit and in-flight are one', async () => {
     const router = await createRouter({ policy: 'least_load' });
     router.addWorker({ id: 'a', models: ['m', 'n'] });
