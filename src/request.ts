@@ -162,5 +162,6 @@ function checkedNamespace(value: unknown): CacheNamespace | undefined {
 function checkedExclude(value: unknown): readonly WorkerId[] | undefined {
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value)) throw refuse('exclude', 'an array of worker ids', value);
-  return value.length === 0 ? undefined : value;
+  // A copy: a list that fails when it is read fails here, before anything is done for the request.
+  return value.length === 0 ? undefined : value.slice();
 }

@@ -393,3 +393,16 @@ it('LB-42: options and a ring of the wrong type are refused', () => {
   expect(() => standalone(policy, null as never)).toThrow(/^options: expected an object, got null/);
   expect(() => standalone(policy, {}, 5 as never)).toThrow(RoutingConfigError);
 });
+
+it('LB-42: an exclusion that fails when it is read is refused before any candidate is known', () => {
+  const known: string[] = [];
+  const policy = alone({ workerAdded: (id) => void known.push(id) });
+  const exclude = new Proxy(['a'], {
+    get: (list, key) => {
+      if (key === '0') throw new Error('unreadable');
+      return Reflect.get(list, key);
+    },
+  });
+  expect(() => policy.selectWorker({ exclude }, two)).toThrow('unreadable');
+  expect(known).toEqual([]);
+});
