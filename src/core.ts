@@ -103,6 +103,10 @@ export class RouterCore implements PoolHost {
     this.kvEvents.configure(model, { ttlMs, maxEntries, blockSize });
   }
 
+  modelLeft(model: string): void {
+    this.kvEvents.forgetModel(model);
+  }
+
   policyReplaced({ model, leg, policy }: Pool): void {
     if (this.hub.heard('policyReplaced')) this.hub.emit('policyReplaced', { model, leg, policy: policy.name });
   }

@@ -37,6 +37,8 @@ export interface PoolHost {
   reshapePolicy(pool: Pool, plan: PolicyPlan): Policy;
   /** A pool of the model runs by this plan from now on. */
   policyTaken(plan: PolicyPlan, model: string): void;
+  /** No leg has a pool of the model any more. */
+  modelLeft(model: string): void;
   /** A pool runs another policy instance from now on. */
   policyReplaced(pool: Pool): void;
   /** A label that cannot be followed (LM-22). */
@@ -233,7 +235,10 @@ export class PoolSet {
 
   #leave(pool: Pool, worker: WorkerState, now: number): void {
     pool.remove(worker, now);
-    if (pool.model !== unknownModel && pool.all.size === 0) this.#byLeg.get(pool.leg)?.delete(pool.model);
+    const { model, leg } = pool;
+    if (model === unknownModel || pool.all.size > 0) return;
+    this.#byLeg.get(leg)?.delete(model);
+    if (![...this.#byLeg.values()].some((pools) => pools.has(model))) this.#host.modelLeft(model);
   }
 
   #opening(model: string, leg: Leg, plan: PolicyPlan): () => void {

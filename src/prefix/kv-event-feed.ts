@@ -139,6 +139,12 @@ export class KvEventFeed {
     if (index !== undefined) index.limits = limits;
   }
 
+  /** Forgets how the index of a model is kept. One that is in use stays as it is until its last worker leaves. */
+  forgetModel(model: string): void {
+    if (typeof model !== 'string') throw refuse('model', 'a string', model);
+    this.#settings.delete(model);
+  }
+
   /** The index of a model; undefined as long as no worker of the model has stored anything. */
   indexFor(model: string): KvEventIndex | undefined {
     return this.#indexes.get(model);

@@ -184,6 +184,7 @@ export const subjects: readonly Subject[] = [
       },
       fc.tuple(fc.constantFrom('removeWorker', 'reset', 'lastSequence'), mostly(id)),
       fc.tuple(fc.constant('configure'), mostly(fc.constant('m')), limits),
+      fc.tuple(fc.constant('forgetModel'), mostly(fc.constant('m'))),
     ),
     state: (feed: core.KvEventFeed) => [
       feed.counts,

@@ -253,6 +253,16 @@ describe('block size', () => {
     expect(warnings.length).toBe(2);
   });
 
+  it('LB-31, CA-95: what was said about the index of a model is forgotten with the model', () => {
+    const warnings: KvEventWarning[] = [];
+    const fleet = new Fleet(['w1'], { warning: (warning) => warnings.push(warning) });
+    fleet.feed.configure('m', { blockSize: 16 });
+    expect(() => fleet.feed.forgetModel(7 as never)).toThrow(/^model: /);
+    fleet.feed.forgetModel('m');
+    fleet.apply('w1', run(64));
+    expect(warnings).toEqual([]);
+  });
+
   it('CA-91: a worker spec that tells the block size is expected before the option; 0 is unset', () => {
     const warnings: KvEventWarning[] = [];
     const fleet = new Fleet([], { warning: (warning) => warnings.push(warning) });

@@ -1,5 +1,5 @@
-import { createRouter, type Router, type WorkerSpec } from 'kvroute';
-import { describe, expect, it } from 'vitest';
+import { createRouter, KvEventFeed, type Router, type WorkerSpec } from 'kvroute';
+import { describe, expect, it, vi } from 'vitest';
 
 async function pd(options = {}, ...workers: WorkerSpec[]): Promise<Router> {
   const router = await createRouter({
@@ -185,6 +185,23 @@ describe('what is missing', () => {
 });
 
 describe('models', () => {
+  it('LB-31, LM-24: a model that no leg serves any more is forgotten: names that come and go take no memory', async () => {
+    const forgotten = vi.spyOn(KvEventFeed.prototype, 'forgetModel');
+    try {
+      const router = await pd({ policy: 'cache_aware' }, prefill('p1'), decode('d1'), { id: 'r' });
+      router.addWorker({ id: 'd0', kind: 'decode' });
+      router.removeWorker('d1');
+      router.removeWorker('d0');
+      expect(forgotten.mock.calls).toEqual([]);
+      router.replaceWorker({ id: 'p1', kind: 'prefill', models: ['n'] });
+      expect(forgotten.mock.calls).toEqual([['m']]);
+      router.reconcile([]);
+      expect(forgotten.mock.calls).toEqual([['m'], ['n']]);
+    } finally {
+      forgotten.mockRestore();
+    }
+  });
+
   it('WK-13: without a model, all workers answer only when none was registered without one', async () => {
     const router = await pd({}, prefill('p1'), decode('d1'));
     expect(pair(router, { model: undefined })).toBe('p1+d1');
