@@ -200,8 +200,8 @@ export class HashIndex {
       if (!isLane(low) || !isLane(high) || !isCount(holders, holdersPerHead)) return { restored, skipped: skipped + 1 };
       at += 3;
       for (let i = 0; i < holders; i++, at += 3) {
-        const worker: unknown = workers[heads[at]];
-        const [age, use] = [heads[at + 1], heads[at + 2]];
+        const [index, age, use] = [heads[at], heads[at + 1], heads[at + 2]] as unknown[];
+        const worker: unknown = typeof index === 'number' ? workers[index] : undefined;
         if (
           typeof worker !== 'string' ||
           typeof age !== 'number' ||

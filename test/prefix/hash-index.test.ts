@@ -273,6 +273,12 @@ describe('wrong arguments', () => {
     expect([...index.pieces(0, 1)]).toHaveLength(1);
   });
 
+  it('LB-33: a worker that is named by no number is skipped and counted', () => {
+    const { index } = make();
+    const piece = { workers: ['a'], heads: [1, 2, 1, Object.create(null), 0, 1] };
+    expect(index.restore(piece, () => true, 0)).toEqual({ restored: 0, skipped: 1 });
+  });
+
   it('LB-42: a refused record and a refused merge leave no use and no worker behind', () => {
     const { index } = make();
     const probe = index.probe(range(0, 20));
