@@ -6,6 +6,7 @@
  * deepest head; token ids are hashed as little-endian 32-bit words from one buffer that is kept.
  */
 import type { TokenIds } from '../prefix/routing-tokens.js';
+import { isTokenId } from '../prefix/token-request.js';
 import { type RequestView, refuse } from '../request.js';
 import type { Hash64 } from '../runtime/hash.js';
 import { isPairAt } from '../runtime/text.js';
@@ -88,7 +89,7 @@ export class PrefixHeads {
     const bytes = this.#bytes;
     for (let i = 0; i < count; i++) {
       const id = tokens[i] as number;
-      if (id >>> 0 !== id) throw refuse('tokens', 'integers from 0 to 4294967295', id);
+      if (!isTokenId(id)) throw refuse('tokens', 'integers from 0 to 4294967295', id);
       bytes.setUint32(i * 4, id, true);
     }
     return new Uint8Array(bytes.buffer, 0, count * 4);

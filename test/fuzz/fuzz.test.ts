@@ -5,9 +5,10 @@ import * as engines from 'kvroute/engines';
 import * as metrics from 'kvroute/metrics';
 import * as testing from 'kvroute/testing';
 import { describe, expect, it } from 'vitest';
-import { hostileNames } from './hostile.js';
-import { Tally } from './judge.js';
+import { hostileNames, made } from './hostile.js';
+import { judge, Tally } from './judge.js';
 import { callFunction, functions, properties } from './properties.js';
+import { subjects } from './subjects.js';
 
 /** Exports that nothing calls here, and why. */
 const notCalled: ReadonlyMap<string, string> = new Map([
@@ -27,6 +28,10 @@ const exported = Object.entries(modules).flatMap(([entry, module]) =>
   Object.keys(module).map((name) => `${entry}: ${name}`),
 );
 
+const policySubjects = subjects.filter(({ make }) => make.length === 0 && 'selectWorker' in make(undefined as never));
+const requestFields = ['model', 'leg', 'text', 'tokens', 'headers', 'rid', 'routingKey', 'namespace', 'exclude'];
+const candidateFields = ['id', 'inFlight', 'report', 'activeKeys', 'keysInFlight'];
+
 const tally = new Tally();
 
 describe('LB-42: hostile values', () => {
@@ -35,6 +40,17 @@ describe('LB-42: hostile values', () => {
     for (const at of sound.keys()) {
       if (fuzzed.trusted?.includes(at)) continue;
       for (const $ of hostileNames) await callFunction(fuzzed, sound.with(at, { $ }), tally);
+    }
+  });
+
+  it.each(policySubjects)('$name: every hostile value in every field of a request and of a candidate', (subject) => {
+    const policy = subject.make(undefined as never) as core.StandalonePolicy;
+    const sound = { id: 'w1', inFlight: 0 };
+    const select = (request: object, candidate: object): unknown =>
+      judge(subject.name, () => policy.selectWorker(made(request) as never, [made(candidate)] as never), tally);
+    for (const $ of hostileNames) {
+      for (const field of requestFields) select({ [field]: { $ } }, sound);
+      for (const field of candidateFields) select({}, { ...sound, [field]: { $ } });
     }
   });
 
