@@ -26,7 +26,7 @@ interface Member {
 export class Ring implements RingLookup {
   readonly #hash: Hash64;
   readonly #members = new Map<WorkerId, Member>();
-  /** By slot. */
+  /** By slot; '' where it is free. */
   readonly #ids: WorkerId[] = [];
   readonly #freeSlots: number[] = [];
   readonly #nodes = new RingNodes((slot) => this.#ids[slot] as WorkerId);
@@ -62,6 +62,7 @@ export class Ring implements RingLookup {
     if (member === undefined) return;
     for (const position of member.positions) this.#nodes.remove(position, member.slot);
     this.#members.delete(id);
+    this.#ids[member.slot] = '';
     this.#freeSlots.push(member.slot);
   }
 
