@@ -78,6 +78,16 @@ describe('overloadVerdict', () => {
     expect(overloadVerdict(load({ ranks: [{}, { kvCacheUsage: 0.95 }] }), thresholds(1, 0.9))?.value).toBe(0.95);
   });
 
+  it('OV-5, OV-6: a rank that reports no usage does not keep the others from their threshold', () => {
+    const ranks = [{}, { kvCacheUsage: 0.7 }, { kvCacheUsage: 0.7 }, { kvCacheUsage: 0.7 }];
+    expect(overloadVerdict(load({ ranks }), thresholds(undefined, 0.7))?.signal).toBe('kv_cache_usage');
+  });
+
+  it.each(['waitingRequests', 'tokenUsage'])('LB-43: a threshold %s that is no number is refused by name', (field) => {
+    const wrong = { [field]: '1' } as unknown as OverloadThresholds;
+    expect(() => overloadVerdict(load({ waitingRequests: 1 }), wrong)).toThrow(`${field}: expected a number`);
+  });
+
   it('OV-7: no hysteresis, each report is judged by itself', () => {
     const verdicts = [9, 8, 7, 8].map((n) => overloadVerdict(load({ waitingRequests: n }), thresholds(8))?.value);
     expect(verdicts).toEqual([9, 8, undefined, 8]);
@@ -134,6 +144,16 @@ describe('emptySelection', () => {
 
   it('OV-21, B57: an empty pool has a reason of its own', () => {
     expect(emptySelection(pool())).toBe('no_workers');
+  });
+});
+
+describe('emptySelection of what is no pool', () => {
+  it.each([undefined, null, 5, {}])('LB-43: %j is refused by name', (pool) => {
+    expect(() => emptySelection(pool as never)).toThrow('pool: expected a list of workers');
+  });
+
+  it('LB-43: so is a member that is no worker', () => {
+    expect(() => emptySelection([undefined] as never)).toThrow('worker: expected an object');
   });
 });
 
