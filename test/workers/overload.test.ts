@@ -83,7 +83,7 @@ describe('overloadVerdict', () => {
     expect(overloadVerdict(load({ ranks }), thresholds(undefined, 0.7))?.signal).toBe('kv_cache_usage');
   });
 
-  it.each(['waitingRequests', 'tokenUsage'])('LB-43: a threshold %s that is no number is refused by name', (field) => {
+  it.each(['waitingRequests', 'tokenUsage'])('LB-42: a threshold %s that is no number is refused by name', (field) => {
     const wrong = { [field]: '1' } as unknown as OverloadThresholds;
     expect(() => overloadVerdict(load({ waitingRequests: 1 }), wrong)).toThrow(`${field}: expected a number`);
   });
@@ -148,11 +148,11 @@ describe('emptySelection', () => {
 });
 
 describe('emptySelection of what is no pool', () => {
-  it.each([undefined, null, 5, {}])('LB-43: %j is refused by name', (pool) => {
+  it.each([undefined, null, 5, {}])('LB-42: %j is refused by name', (pool) => {
     expect(() => emptySelection(pool as never)).toThrow('pool: expected a list of workers');
   });
 
-  it('LB-43: so is a member that is no worker', () => {
+  it('LB-42: so is a member that is no worker', () => {
     expect(() => emptySelection([undefined] as never)).toThrow('worker: expected an object');
   });
 });
