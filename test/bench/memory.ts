@@ -3,30 +3,16 @@
  * buffers are read before and after, both after collections, and the difference is divided by the entries. The last table
  * is the worst case of a default router as docs/memory.md works it out, with these numbers.
  */
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { createRouter, HashIndex, KvEventFeed, loadHash, StringTree, TokenTree } from 'kvroute';
 import { Ring } from '../../src/hashing/ring.js';
 import { PinMap } from '../../src/sticky/pins.js';
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
-
-/** Twice, with a pause: memory of array buffers is given back in the background. */
-async function bytesInUse(): Promise<number> {
-  for (let i = 0; i < 2; i++) {
-    collect();
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
-}
+import { memoryAfterCollection } from '../support/heap.js';
 
 /** Bytes that what `fill` returns keeps alive. */
 async function bytesOf(fill: () => unknown): Promise<number> {
-  const before = await bytesInUse();
+  const before = await memoryAfterCollection(100);
   const kept: unknown[] = [fill()];
-  const after = await bytesInUse();
+  const after = await memoryAfterCollection(100);
   return kept.length === 0 ? 0 : after - before;
 }
 

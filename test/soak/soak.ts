@@ -5,8 +5,7 @@
  *
  * `KVROUTE_SOAK_SELECTIONS` sets the number of selections, `KVROUTE_SOAK_WIDE` the size of the large fleets.
  */
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { memoryAfterCollection } from '../support/heap.js';
 import { isPerThread } from '../support/thread-cpu.js';
 import { Meter, startLabel } from './meter.js';
 import { type Phase, type PhaseResult, runPhase } from './run.js';
@@ -26,19 +25,6 @@ const steadyAfter = 50_000;
 const wideShare = 0.02;
 /** Of the selections of a phase, those that belong to its start: their time is printed and not judged. */
 const startShare = 0.03;
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
-
-/** Twice, with a pause: memory of array buffers is given back in the background. */
-async function heapInUse(): Promise<number> {
-  for (let i = 0; i < 2; i++) {
-    collect();
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
-}
 
 const started = performance.now();
 let nextWordAt = 0;
@@ -64,7 +50,7 @@ const findings: string[] = [];
 async function soak(phase: Phase): Promise<void> {
   const meter = new Meter(limitMs);
   const startSelections = Math.ceil(phase.selections * startShare);
-  const watch = { heap: heapInUse, progress: progress(phase.name, phase.selections) };
+  const watch = { heap: () => memoryAfterCollection(50), progress: progress(phase.name, phase.selections) };
   const result = await runPhase({ ...phase, ...watch, startSelections }, meter);
   await meter.stop();
   console.log(`\n${phase.name}`);
