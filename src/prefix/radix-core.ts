@@ -53,6 +53,8 @@ export class RadixCore<Label> {
   nodeCount = 0;
   lastUse = 0;
   maxTreeSize: number;
+  /** Holdings that splits have made since `settle` last took note of them. */
+  copiedHoldings = 0;
   /** Changes whenever nodes were removed, split or joined other than by the insert that continues from a match. */
   version = 0;
 
@@ -185,6 +187,7 @@ export class RadixCore<Label> {
       const copy = this.holdings.create(head, tenant, this.holdings.use(holding));
       this.holders.add(head, copy, newer);
       this.tenants.grow(tenant, 0);
+      this.copiedHoldings++;
       newer = copy;
     }
     return head;

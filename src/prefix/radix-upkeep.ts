@@ -4,7 +4,8 @@
  *
  * Why the budget holds at insert (LB-32): every holding is at least one unit. A removal frees at least as many units as
  * it leaves holdings to reclaim, and while the free budget is smaller than that number an insert reclaims as many
- * holdings as it adds units. So once the tree is full again none is left, and each eviction frees a unit.
+ * holdings as it adds units. So once the tree is full again none is left, and each eviction frees a unit. An insert also
+ * evicts as many holdings as a split it caused has copied, so that the bound on holdings holds as well (LB-31).
  */
 import { checkNumber, RoutingConfigError, refuse } from '../errors.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
@@ -22,14 +23,16 @@ const maxUse = 2 ** 52;
 /** After an insert of `added` units, or a removal. */
 export function settle<Label>(core: RadixCore<Label>, added: number): void {
   const { tenants } = core;
+  const copied = core.copiedHoldings;
+  core.copiedHoldings = 0;
   if (tenants.deadHoldings === 0 && !core.isOverBudget()) return;
-  let left = holdingsPerCall;
-  while (tenants.deadHoldings > 0) {
-    if (left-- <= (tenants.size + tenants.deadHoldings > core.maxTreeSize ? -added : 0)) break;
+  for (let reclaimed = 0; tenants.deadHoldings > 0; reclaimed++) {
+    const isTight = tenants.size + tenants.deadHoldings > core.maxTreeSize;
+    if (reclaimed >= (isTight ? holdingsPerCall + added : holdingsPerCall)) break;
     core.reclaimOne();
   }
-  left = holdingsPerCall + added;
-  while (left-- > 0 && core.isOverBudget()) core.evictOldest();
+  const evictions = holdingsPerCall + added + copied;
+  for (let evicted = 0; evicted < evictions && core.isOverBudget(); evicted++) core.evictOldest();
   core.labels.compact();
 }
 

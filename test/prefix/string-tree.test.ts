@@ -261,6 +261,19 @@ describe('eviction', () => {
     expect(tree.match('000').matchedUnits).toBe(0);
   });
 
+  it('LB-31: holdings stay bounded while a label that thousands hold is cut again and again', () => {
+    const tree = new StringTree({ maxTreeSize: 1_000_000 });
+    const prompt = 'abcdefghijklmnopqrstuvwxyz0123456789';
+    for (let i = 0; i < 3000; i++) tree.insert(prompt, `w${i}`);
+    const holdings = (): number => tree.printTree().split('@').length - 1;
+    for (let length = prompt.length - 1; length > 0; length--) {
+      // The cut gives each of the 3000 another node.
+      tree.insert(`${prompt.slice(0, length)}!`, 'w0');
+      expect(holdings()).toBeLessThanOrEqual(65_536);
+    }
+    expect(tree.match(prompt).matchedUnits).toBe(36);
+  });
+
   it('LB-5, LB-35: a smaller budget is reached in bounded steps', () => {
     const tree = new StringTree({ maxTreeSize: 100_000 });
     for (let i = 0; i < 3000; i++) tree.insert(`${i} and more`, 'w1');
