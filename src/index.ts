@@ -24,7 +24,7 @@ export type { HeadersLike, RequestHeaders } from './headers.js';
 export { namespaceKey } from './prefix/namespace.js';
 export type { CacheNamespace } from './prefix/namespace.js';
 export { parseRoutingTokens } from './prefix/routing-tokens.js';
-export type { TokenIds } from './prefix/routing-tokens.js';
+export type { TokenIds } from './prefix/token-ids.js';
 export type { BeginOptions, ElsewhereOptions, Selected, SelectedBeginOptions, Selection } from './select.js';
 export type {
   DecisionRecord,

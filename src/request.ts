@@ -9,7 +9,8 @@ import { refuse } from './errors.js';
 import { firstValue, headerValue, type RequestHeaders } from './headers.js';
 import type { Leg } from './policies/policy.js';
 import type { CacheNamespace } from './prefix/namespace.js';
-import { parseRoutingTokens, type TokenIds } from './prefix/routing-tokens.js';
+import { parseRoutingTokens } from './prefix/routing-tokens.js';
+import type { TokenIds } from './prefix/token-ids.js';
 import type { WorkerId } from './workers/candidate.js';
 
 export { refuse } from './errors.js';

@@ -6,7 +6,7 @@
  */
 import type { RequestHeaders } from '../headers.js';
 import type { CacheNamespace } from '../prefix/namespace.js';
-import type { TokenIds } from '../prefix/routing-tokens.js';
+import type { TokenIds } from '../prefix/token-ids.js';
 import type { RouteRequest } from '../request.js';
 import { asRecord, type JsonRecord, own, readJson } from './payload.js';
 import { Prompt } from './prompt.js';

@@ -4,7 +4,7 @@
  *
  * Parts nest one level at most, so depth costs nothing; O(size of the body).
  */
-import type { TokenIds } from '../prefix/routing-tokens.js';
+import type { TokenIds } from '../prefix/token-ids.js';
 import { asRecord, type JsonRecord, own } from './payload.js';
 import { readTokenIds } from './token-ids.js';
 

@@ -1,6 +1,6 @@
 /** Credit: work selected for a worker since its last report (EW-12). The pair itself is kept by the worker's owner. */
 import { defaultMeanPrefillTokens } from '../options/table.js';
-import type { TokenIds } from '../prefix/routing-tokens.js';
+import type { TokenIds } from '../prefix/token-ids.js';
 
 /**
  * Tokens that selecting a worker for this request credits (EW-13).

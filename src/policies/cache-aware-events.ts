@@ -5,7 +5,7 @@
  */
 import type { KvEventIndex } from '../prefix/kv-event-index.js';
 import type { KvMatch } from '../prefix/kv-overlaps.js';
-import type { TokenIds } from '../prefix/routing-tokens.js';
+import type { TokenIds } from '../prefix/token-ids.js';
 import type { WorkerSignals } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
 import type { Affinity, CacheAwareSettings } from './affinity.js';

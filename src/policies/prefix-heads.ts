@@ -5,8 +5,7 @@
  * A head shorter than its budget is hashed whole (B12). Text is cut between code points, reading no further than the
  * deepest head; token ids are hashed as little-endian 32-bit words from one buffer that is kept.
  */
-import type { TokenIds } from '../prefix/routing-tokens.js';
-import { isTokenId } from '../prefix/token-request.js';
+import { isTokenId, type TokenIds } from '../prefix/token-ids.js';
 import { type RequestView, refuse } from '../request.js';
 import type { Hash64 } from '../runtime/hash.js';
 import { isPairAt } from '../runtime/text.js';

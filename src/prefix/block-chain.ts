@@ -3,8 +3,8 @@
  * CA-86). Where it starts from depends on the block size, so blocks of different sizes never match.
  */
 import { avalanche } from '../runtime/mix.js';
-import { badToken, copyTokens, type TokenIds } from './routing-tokens.js';
 import { TokenHash } from './token-hash.js';
+import { badToken, copyTokens, type TokenIds } from './token-ids.js';
 
 /** Room for more lanes is not kept. */
 const largestKept = 32_768;

@@ -19,7 +19,7 @@ import { HeadTable, holdersPerHead, noHead } from './head-table.js';
 import { checkPartition } from './namespace.js';
 import type { RestoreResult } from './prefix-tree.js';
 import { checkedUse, isUse } from './radix-upkeep.js';
-import { checkTokenList, type TokenIds } from './routing-tokens.js';
+import { checkTokenList, type TokenIds } from './token-ids.js';
 
 /** Heads remembered at most, unless told otherwise; the stalest is forgotten first (LB-31). */
 const defaultMaxHeads = 1_000_000;

@@ -4,8 +4,8 @@
  * part is read once. One probe is reused from request to request; it is valid until it reads the next.
  */
 import { hashText } from '../runtime/mix.js';
-import { badToken, copyTokens, type TokenIds } from './routing-tokens.js';
 import { TokenHash } from './token-hash.js';
+import { badToken, copyTokens, type TokenIds } from './token-ids.js';
 
 /** The heads of one request, as a hash index looks them up. */
 export class HeadProbe {

@@ -21,7 +21,7 @@ import { KvHoldings } from './kv-holdings.js';
 import { type KvMatch, KvOverlaps } from './kv-overlaps.js';
 import { checkedLimits, expirySecond, type KvPruneLimits, pruneBlocks } from './kv-prune.js';
 import { IndexedWorker } from './kv-worker.js';
-import { checkTokenList, type TokenIds } from './routing-tokens.js';
+import { checkTokenList, type TokenIds } from './token-ids.js';
 import { nobody } from './worker-sets.js';
 
 /** Pruning is checked this often (CA-96). */

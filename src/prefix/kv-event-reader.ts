@@ -6,7 +6,7 @@
  */
 import { BlockKey } from './block-key.js';
 import type { KvBlock } from './kv-event.js';
-import { copyTokens } from './routing-tokens.js';
+import { copyTokens } from './token-ids.js';
 
 /** A checked event. `count` names are in `keys`, two lanes each. */
 export class CheckedEvent {

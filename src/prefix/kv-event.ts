@@ -3,7 +3,7 @@
  * and SGLang into it; `applyBatch` takes it. Events are data from outside: an event that breaks a rule below is counted
  * and skipped, the rest of its batch is applied, and nothing throws (B84, B87).
  */
-import type { TokenIds } from './routing-tokens.js';
+import type { TokenIds } from './token-ids.js';
 
 /**
  * The name an engine gives one of its blocks. Only equality matters, and equal integers are equal in every form:

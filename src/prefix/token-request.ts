@@ -3,9 +3,8 @@
  * checked as far as it is read, which is up to its last whole page (LB-42). Lists, and arrays that are not large, are
  * copied, so that an insert records what its match saw; larger arrays are read in place.
  */
-import { refuse } from '../errors.js';
 import { Words } from '../runtime/words.js';
-import { checkTokenList, type TokenIds } from './routing-tokens.js';
+import { badToken, checkTokenList, isTokenId, type TokenIds } from './token-ids.js';
 
 /** Longer arrays are read in place; longer lists are copied to memory of their own. */
 const copiedTokens = 4096;
@@ -34,7 +33,7 @@ export class TokenRequest {
       else words.at.set(tokens.length <= copiedTokens ? tokens : tokens.subarray(0, length));
     } else {
       for (let i = 0; i < length; i++) {
-        if (!isTokenId(tokens[i])) throw refuse('tokens', 'integers from 0 to 4294967295', tokens[i]);
+        if (!isTokenId(tokens[i])) throw badToken(tokens, i);
       }
       if (length > copiedTokens) words = new Words(new Uint32Array(length));
       words.at.set(tokens.length === length ? tokens : tokens.slice(0, length));
@@ -49,8 +48,4 @@ export class TokenRequest {
     this.words = this.#copy;
     this.isInPlace = false;
   }
-}
-
-export function isTokenId(value: unknown): boolean {
-  return typeof value === 'number' && value >>> 0 === value;
 }

@@ -15,8 +15,8 @@ import { RadixPath } from './radix-path.js';
 import { isKnown, matchAt, merge, record } from './radix-record.js';
 import { type TokenBlock, TokenLabels } from './radix-tokens.js';
 import { checkedBudget, checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
-import { checkTokenList, type TokenIds } from './routing-tokens.js';
-import { isTokenId, TokenRequest } from './token-request.js';
+import { checkTokenList, isTokenId, type TokenIds } from './token-ids.js';
+import { TokenRequest } from './token-request.js';
 import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
 
 /** How large a token tree may grow, and its pages. */

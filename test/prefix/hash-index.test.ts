@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HashIndex, type HashPiece } from '../../src/prefix/hash-index.js';
-import type { TokenIds } from '../../src/prefix/routing-tokens.js';
+import type { TokenIds } from '../../src/prefix/token-ids.js';
 import { StepBudget } from '../../src/runtime/maintenance-budget.js';
 import { range } from './kv-helpers.js';
 
