@@ -119,10 +119,14 @@ export class RouterCore implements PoolHost {
     this.warn({ code, message, fields: ['labels.policy'], worker: worker.id });
   }
 
+  policyFailed({ model }: Pool, message: string, error: unknown, worker?: WorkerId): void {
+    this.warnOnce({ code: 'policyFailed', message, fields: ['policy'], model, ...(worker && { worker }), error });
+  }
+
   /** Warns unless the same was said before. */
   warnOnce(warning: Warning): void {
-    const same = ({ code, model, fields }: Warning): boolean =>
-      code === warning.code && model === warning.model && fields[0] === warning.fields[0];
+    const same = ({ code, model, message }: Warning): boolean =>
+      code === warning.code && model === warning.model && message === warning.message;
     if (!this.warnings.some(same)) this.warn(warning);
   }
 

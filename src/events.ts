@@ -24,6 +24,7 @@ export type ReportLoss = 'failed_poll' | 'invalid' | 'aged_out' | 'not_ready' | 
 /** What a warning is about (LB-41, OB-91). */
 export type WarningCode =
   | 'listenerFailed'
+  | 'policyFailed'
   | 'optionWithoutEffect'
   | 'unusedPolicyOptions'
   | 'reportMaxAgeBelowInterval'
@@ -47,7 +48,7 @@ export interface Warning {
   readonly fields: readonly string[];
   readonly worker?: WorkerId | undefined;
   readonly model?: string | undefined;
-  /** What a listener threw, with `listenerFailed`. */
+  /** What was thrown, with `listenerFailed` and `policyFailed`. */
   readonly error?: unknown;
 }
 

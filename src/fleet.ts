@@ -69,7 +69,11 @@ function detach(core: RouterCore, worker: WorkerState, at: number): void {
   if (core.hub.heard('workerRemoved')) core.hub.emit('workerRemoved', { worker });
 }
 
-/** Makes the fleet equal to the list: additions, replacements and removals by id; unchanged workers are left alone (WK-66). */
+/**
+ * Makes the fleet equal to the list: additions, replacements and removals by id; unchanged workers are left alone (WK-66).
+ *
+ * @throws RoutingConfigError, nothing changed then; or what a host's own policy factory throws, after what came before it
+ */
 export function reconcile(core: RouterCore, specs: readonly WorkerSpec[]): ReconcileResult {
   if (!Array.isArray(specs)) throw new RoutingConfigError('workers', specs, 'must be an array of worker specs');
   const wanted = new Map<WorkerId, CheckedWorkerSpec>();

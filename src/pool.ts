@@ -7,12 +7,24 @@
  */
 
 import { Ring } from './hashing/ring.js';
-import type { Leg, Policy } from './policies/policy.js';
+import type { Leg, MaintenanceBudget, Policy } from './policies/policy.js';
 import type { PolicyPlan } from './router-options.js';
 import type { Hash64 } from './runtime/hash.js';
 import { AvailableList } from './workers/available-list.js';
+import type { WorkerId } from './workers/candidate.js';
 import type { WorkerState } from './workers/worker.js';
 import { unknownModel } from './workers/worker-spec.js';
+
+/** What a pool needs of its router. */
+export interface PoolOwner {
+  readonly hash: Hash64;
+  /**
+   * The pool's policy, one of the host's own, threw where nobody can be told by an exception.
+   *
+   * @param worker the registered worker it is about, if any
+   */
+  policyFailed(pool: Pool, message: string, error: unknown, worker?: WorkerId): void;
+}
 
 export class Pool {
   readonly model: string;
@@ -23,19 +35,19 @@ export class Pool {
   readonly unnamed: AvailableList | undefined;
   /** Members at the last look for warnings about the size of the fleet. */
   inspectedSize = -1;
-  readonly #hash: Hash64;
+  readonly #owner: PoolOwner;
   #plan: PolicyPlan;
   #policy: Policy;
   #ring: Ring | undefined;
 
-  constructor(model: string, leg: Leg, plan: PolicyPlan, policy: Policy, hash: Hash64) {
+  constructor(model: string, leg: Leg, plan: PolicyPlan, policy: Policy, owner: PoolOwner) {
     this.model = model;
     this.leg = leg;
     this.unnamed = model === unknownModel ? new AvailableList() : undefined;
-    this.#hash = hash;
+    this.#owner = owner;
     this.#plan = plan;
     this.#policy = policy;
-    this.#ring = policy.needs.ring ? new Ring(hash) : undefined;
+    this.#ring = policy.needs.ring ? new Ring(owner.hash) : undefined;
   }
 
   get plan(): PolicyPlan {
@@ -57,14 +69,14 @@ export class Pool {
     this.all.add(worker);
     if (worker.spec.unnamed) this.unnamed?.add(worker);
     this.#ring?.add(worker.id, positionsOf());
-    this.#policy.workerAdded?.(worker.id, now);
+    this.#tellAdded(worker.id, now);
   }
 
   remove(worker: WorkerState, now: number): void {
     this.all.remove(worker);
     this.unnamed?.remove(worker);
     this.#ring?.remove(worker.id);
-    this.#policy.workerRemoved?.(worker.id, now);
+    this.#guarded('workerRemoved', () => this.#policy.workerRemoved?.(worker.id, now));
   }
 
   /** A member got or lost its model: it changes lists, not its place in the pool. */
@@ -77,10 +89,10 @@ export class Pool {
   usePolicy(plan: PolicyPlan, policy: Policy, now: number): void {
     this.#plan = plan;
     this.#policy = policy;
-    this.#ring = policy.needs.ring ? new Ring(this.#hash) : undefined;
+    this.#ring = policy.needs.ring ? new Ring(this.#owner.hash) : undefined;
     for (const worker of this.all.members()) {
       this.#ring?.add(worker.id);
-      policy.workerAdded?.(worker.id, now);
+      this.#tellAdded(worker.id, now);
     }
   }
 
@@ -88,5 +100,28 @@ export class Pool {
   keepPolicy(plan: PolicyPlan, policy: Policy): void {
     this.#plan = plan;
     this.#policy = policy;
+  }
+
+  /** Lets the policy do periodic work that is due; returns whether some is left (LB-5). */
+  maintain(now: number, budget: MaintenanceBudget): boolean {
+    return this.#guarded('maintain', () => this.#policy.maintain?.(now, budget)) ?? false;
+  }
+
+  #tellAdded(id: WorkerId, now: number): void {
+    this.#guarded('workerAdded', () => this.#policy.workerAdded?.(id, now), id);
+  }
+
+  /**
+   * Calls a hook. These tell the policy what is so anyway, or come with a call that has nothing to do with it: one that
+   * throws leaves no change half done and breaks nobody's call (LB-15).
+   */
+  #guarded<T>(hook: string, call: () => T, worker?: WorkerId): T | undefined {
+    try {
+      return call();
+    } catch (error) {
+      const about = worker === undefined ? '' : ` for ${worker}`;
+      this.#owner.policyFailed(this, `policy ${this.#policy.name} threw in ${hook}${about}`, error, worker);
+      return undefined;
+    }
   }
 }

@@ -8,9 +8,8 @@ import { nodePositions } from './hashing/ring.js';
 import { staysUnder } from './policies/create.js';
 import { parsePolicyName } from './policies/names.js';
 import type { Leg, Policy, PolicyName } from './policies/policy.js';
-import { Pool } from './pool.js';
+import { Pool, type PoolOwner } from './pool.js';
 import type { PolicyPlan, RouterPlan } from './router-options.js';
-import type { Hash64 } from './runtime/hash.js';
 import type { AvailableList } from './workers/available-list.js';
 import { LegPairs } from './workers/leg-pairs.js';
 import type { PairingWorker } from './workers/pairing.js';
@@ -24,9 +23,8 @@ export interface Scope {
 }
 
 /** What the set needs of its router. */
-export interface PoolHost {
+export interface PoolHost extends PoolOwner {
   readonly plan: RouterPlan;
-  readonly hash: Hash64;
   /**
    * Makes the policy of one pool, under the host's plan or one that is to come; changes nothing.
    *
@@ -119,13 +117,9 @@ export class PoolSet {
     this.#forgetPairs();
   }
 
-  /**
-   * Takes a worker out of its pools; a model without workers loses its pool (LM-24).
-   *
-   * @throws what a host's own policy factory throws; nothing changed then
-   */
+  /** Takes a worker out of its pools; a model without workers loses its pool (LM-24). Never refused. */
   remove(worker: WorkerState, now: number): void {
-    const revert = this.#reverting(worker, now);
+    const revert = this.#revertingIfMade(worker, now);
     for (const pool of this.poolsOf(worker)) this.#leave(pool, worker, now);
     revert?.();
     this.#forgetPairs();
@@ -226,6 +220,18 @@ export class PoolSet {
     return this.#replacing(pool, configured, now);
   }
 
+  /** As `#reverting`; when the host's own factory throws, the policy that runs goes on: a worker that is gone is gone. */
+  #revertingIfMade(worker: WorkerState, now: number): (() => void) | undefined {
+    try {
+      return this.#reverting(worker, now);
+    } catch (error) {
+      const pool = this.find(unknownModel, legOfKind[worker.kind]) as Pool;
+      const message = `the configured policy could not be made; ${pool.policy.name} goes on`;
+      this.#host.policyFailed(pool, message, error);
+      return undefined;
+    }
+  }
+
   /** Its nodes are at the same places on all rings: hashing them is most of the work, and done once. */
   #join(pools: readonly Pool[], worker: WorkerState, now: number): void {
     let positions: Float64Array | undefined;
@@ -244,7 +250,7 @@ export class PoolSet {
   #opening(model: string, leg: Leg, plan: PolicyPlan): () => void {
     const policy = this.#host.makePolicy(plan, model, leg);
     return () => {
-      this.#byLeg.get(leg)?.set(model, new Pool(model, leg, plan, policy, this.#host.hash));
+      this.#byLeg.get(leg)?.set(model, new Pool(model, leg, plan, policy, this.#host));
       this.#host.policyTaken(plan, model);
     };
   }

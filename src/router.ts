@@ -198,13 +198,18 @@ export class Router {
     return replaceWorker(this.#core, spec);
   }
 
-  /** Removes a worker and everything held for it (LB-30); false when it is not registered. */
+  /** Removes a worker and everything held for it (LB-30); false when it is not registered. Never refused. */
   removeWorker(id: WorkerId): boolean {
     this.#core.advance();
     return removeWorker(this.#core, id);
   }
 
-  /** Makes the fleet equal to a desired list (WK-66). @throws RoutingConfigError before anything changed */
+  /**
+   * Makes the fleet equal to a desired list (WK-66).
+   *
+   * @throws RoutingConfigError before anything changed; or what a policy factory of your own throws: then the removals and
+   * what stands before that worker in the list are done, and another call does the rest
+   */
   reconcile(specs: readonly WorkerSpec[]): ReconcileResult {
     this.#core.advance();
     return reconcile(this.#core, specs);

@@ -110,7 +110,7 @@ export class Upkeep {
     this.#passAt = now + passIntervalMs;
     let isLeft = core.pins.maintain(now, budget);
     isLeft = core.kvEvents.maintain(now, budget) || isLeft;
-    for (const pool of core.pools) isLeft = (pool.policy.maintain?.(now, budget) ?? false) || isLeft;
+    for (const pool of core.pools) isLeft = pool.maintain(now, budget) || isLeft;
     if (now >= this.#reportsAt) isLeft = this.#dropAgedReports(now, budget) || isLeft;
     if (isLeft) this.#passAt = now;
     return isLeft;

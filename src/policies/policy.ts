@@ -150,7 +150,8 @@ export const noEvents: PolicyEvents = {};
 /**
  * A policy instance: one per (model, leg) pool (LM-20), or one used alone through `standalone`.
  *
- * All members are synchronous, none may throw for request data.
+ * All members are synchronous, none may throw for request data. What `workerAdded`, `workerRemoved` or `maintain` throws
+ * is a warning of the router, `policyFailed`; the change they are told of stands (LB-15).
  */
 export interface Policy {
   /** One of the ten names, or a custom policy's own. */

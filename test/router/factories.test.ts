@@ -116,17 +116,16 @@ describe('a factory that throws', () => {
     expect(router.worker('a')).toMatchObject({ models: ['n'], revision: 1 });
   });
 
-  it('LM-25: in removeWorker, when `unknown` returns to the configured policy: the worker stays whole', async () => {
+  it('LM-25, LB-30: not in removeWorker, which nothing refuses: the policy of the label goes on until a worker decides', async () => {
     const { router, told } = await routerOf({ policy: failing(1, throws) });
     router.addWorker({ id: 'a', labels: { policy: 'round_robin' } });
-    router.reportLoad('a', { waitingRequests: 3, kvCacheUsage: 0.1 });
     told.length = 0;
-    const before = picture(router, [{}]);
-    expect(() => router.removeWorker('a')).toThrow('no policy today');
-    expect(picture(router, [{}])).toEqual(before);
-    expect(told).toEqual([]);
     expect(router.removeWorker('a')).toBe(true);
-    expect(router.pools().map(({ policy, workers }) => [policy, workers])).toEqual([['last', []]]);
+    expect(told).toEqual(['warning', 'workerRemoved']);
+    expect(router.warnings).toMatchObject([{ code: 'policyFailed', model: 'unknown' }]);
+    expect(router.pools().map(({ policy, workers }) => [policy, workers])).toEqual([['round_robin', []]]);
+    router.addWorker({ id: 'b' });
+    expect(router.pools().map(({ policy, workers }) => [policy, workers])).toEqual([['last', ['b']]]);
   });
 });
 
