@@ -8,7 +8,7 @@
 import { gateTerms, isHot, type SpillLimits, spillLimits } from '../load/spill-gate.js';
 import type { Resolved } from '../options/spec.js';
 import type { cacheAwareTable } from '../options/table.js';
-import { OverlapRanking } from '../prefix/overlap.js';
+import { OverlapRanking } from '../prefix/overlap-ranking.js';
 import type { RequestView } from '../request.js';
 import type { WorkerId, WorkerSignals } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';

@@ -8,7 +8,7 @@ import type { KvEventFeed } from '../prefix/kv-event-feed.js';
 import type { KvEventIndex } from '../prefix/kv-event-index.js';
 import { namespaceKey } from '../prefix/namespace.js';
 import type { RestoreResult } from '../prefix/prefix-tree.js';
-import { checkedUse } from '../prefix/radix-upkeep.js';
+import { checkUse } from '../prefix/use.js';
 import { type RequestView, refuse } from '../request.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
@@ -186,7 +186,7 @@ function checkPlacement({ kind, units, worker, use, namespace }: LearnedPlacemen
     throw refuse('units', 'an array of token ids', units);
   }
   if (typeof worker !== 'string' || worker === '') throw refuse('worker', 'a worker id', worker);
-  checkedUse(use);
+  checkUse(use);
   if (namespace !== undefined && namespace !== null && typeof namespace !== 'string') {
     throw refuse('namespace', 'a string', namespace);
   }

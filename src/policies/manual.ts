@@ -10,7 +10,7 @@ import type { Resolved } from '../options/spec.js';
 import { manualTable } from '../options/table.js';
 import { resolveOptions } from '../options/validate.js';
 import type { RequestView } from '../request.js';
-import { hashText } from '../runtime/mix.js';
+import { hashText } from '../runtime/hash-text.js';
 import { type AssignmentMode, assign, assignable, type OwnAssignmentMode } from '../sticky/assignment.js';
 import { PinChange } from '../sticky/pin-change.js';
 import { PinKeyComposer, pinModel } from '../sticky/pin-key.js';

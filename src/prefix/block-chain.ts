@@ -2,7 +2,7 @@
  * The chain that identifies blocks: a running hash of all token ids of a prompt, closed at the end of each block (CA-81,
  * CA-86). Where it starts from depends on the block size, so blocks of different sizes never match.
  */
-import { avalanche } from '../runtime/mix.js';
+import { avalanche } from '../runtime/hash-text.js';
 import { TokenHash } from './token-hash.js';
 import { badToken, copyTokens, type TokenIds } from './token-ids.js';
 

@@ -4,7 +4,7 @@
  * folded to 64, so two of them are confused with a probability of 2⁻⁶⁴ a pair. Nothing is rounded: a number that may
  * have lost digits is refused.
  */
-import { avalanche } from '../runtime/mix.js';
+import { avalanche } from '../runtime/hash-text.js';
 
 const maxBytes = 64;
 /** Decimal digits of 2⁵¹². */

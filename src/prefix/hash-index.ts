@@ -16,10 +16,10 @@ import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import { HeadProbe } from './head-probe.js';
 import { HeadTable, holdersPerHead, noHead } from './head-table.js';
-import { checkPartition } from './namespace.js';
+import { checkNamespace } from './namespace.js';
 import type { RestoreResult } from './prefix-tree.js';
-import { checkedUse, isUse } from './radix-upkeep.js';
 import { checkTokenList, type TokenIds } from './token-ids.js';
+import { checkUse, isUse } from './use.js';
 
 /** Heads remembered at most, unless told otherwise; the stalest is forgotten first (LB-31). */
 const defaultMaxHeads = 1_000_000;
@@ -93,7 +93,7 @@ export class HashIndex {
    */
   probe(tokens: TokenIds, namespace?: string): HeadProbe {
     checkTokenList(tokens);
-    checkPartition(namespace);
+    checkNamespace(namespace);
     this.#probe.read(tokens, namespace, this.boundaries);
     return this.#probe;
   }
@@ -125,7 +125,7 @@ export class HashIndex {
    * @returns whether anything changed
    */
   merge(probe: HeadProbe, worker: WorkerId, use: number, now: number): boolean {
-    checkedUse(use);
+    checkUse(use);
     checkNumber(now, 'now');
     const owner = this.#ownerOf(worker);
     if (use > this.#lastUse) this.#lastUse = use;

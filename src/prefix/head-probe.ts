@@ -3,7 +3,7 @@
  * reaches, in ascending order (CA-71). One running hash, whose state at each boundary is closed aside, so the longest
  * part is read once. One probe is reused from request to request; it is valid until it reads the next.
  */
-import { hashText } from '../runtime/mix.js';
+import { hashText } from '../runtime/hash-text.js';
 import { TokenHash } from './token-hash.js';
 import { badToken, copyTokens, type TokenIds } from './token-ids.js';
 

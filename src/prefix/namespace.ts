@@ -1,9 +1,13 @@
 /**
  * Cache partitions (section G of spec 05): requests whose engine caches are separate never match each other. Client
- * values are hashed at once and never stored (CA-106).
+ * values are hashed at once and never stored (CA-106). Trees and the hash index know a partition by its key only, there
+ * called `namespace`.
  */
 import { checkOptions, refuse } from '../errors.js';
-import { hashText } from '../runtime/mix.js';
+import { hashText } from '../runtime/hash-text.js';
+
+/** Seed of the hash, so that no other use of it gives a partition's key (CA-102). */
+const domainTag = 0x6b76_6e73;
 
 /** The fields that separate engine caches (CA-100). An empty string counts as unset. */
 export interface CacheNamespace {
@@ -26,11 +30,11 @@ export function namespaceKey(namespace: CacheNamespace | undefined): string | un
   if (!cacheSalt && !extraKey && !lora) return undefined;
   // Lengths before values: the same characters in another field, or with shifted borders, differ (CA-102).
   const framed = framedField('cacheSalt', cacheSalt) + framedField('extraKey', extraKey) + framedField('lora', lora);
-  return hashText(framed, 0x6b76_6e73);
+  return hashText(framed, domainTag);
 }
 
-/** @throws TypeError for a partition's key that is none */
-export function checkPartition(namespace: string | undefined): void {
+/** @throws TypeError on `namespace` for a key that is no string (LB-42) */
+export function checkNamespace(namespace: string | undefined): void {
   if (namespace !== undefined && typeof namespace !== 'string') throw refuse('namespace', 'a string', namespace);
 }
 

@@ -7,7 +7,7 @@
  * holdings as it adds units. So once the tree is full again none is left, and each eviction frees a unit. An insert also
  * evicts as many holdings as a split it caused has copied, so that the bound on holdings holds as well (LB-31).
  */
-import { checkNumber, RoutingConfigError, refuse } from '../errors.js';
+import { checkNumber, RoutingConfigError } from '../errors.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { RadixCore } from './radix-core.js';
 
@@ -16,9 +16,6 @@ const holdingsPerCall = 256;
 
 /** Between two looks at the budget. */
 const holdingsPerLook = 8;
-
-/** Uses stay exact integers for ever: nobody counts from here to 2⁵³. */
-const maxUse = 2 ** 52;
 
 /** After an insert of `added` units, or a removal. */
 export function settle<Label>(core: RadixCore<Label>, added: number): void {
@@ -37,7 +34,7 @@ export function settle<Label>(core: RadixCore<Label>, added: number): void {
 }
 
 /** Reclaims and evicts until done or out of budget; returns whether work is left. */
-export function work<Label>(core: RadixCore<Label>, budget: MaintenanceBudget): boolean {
+export function maintainTree<Label>(core: RadixCore<Label>, budget: MaintenanceBudget): boolean {
   const { tenants } = core;
   for (;;) {
     for (let i = 0; i < holdingsPerLook; i++) {
@@ -50,7 +47,7 @@ export function work<Label>(core: RadixCore<Label>, budget: MaintenanceBudget): 
 }
 
 /** Evicts until `size` ≤ `units`, in one go. Returns the units evicted. @throws TypeError when `units` is no number */
-export function drainEvictions<Label>(core: RadixCore<Label>, units: number): number {
+export function evictTreeTo<Label>(core: RadixCore<Label>, units: number): number {
   checkNumber(units, 'units');
   let evicted = 0;
   while (core.tenants.size > units) {
@@ -60,16 +57,6 @@ export function drainEvictions<Label>(core: RadixCore<Label>, units: number): nu
   }
   core.labels.compact();
   return evicted;
-}
-
-/** Whether a tree can have given this use out. */
-export function isUse(use: unknown): use is number {
-  return Number.isInteger(use) && (use as number) >= 1 && (use as number) <= maxUse;
-}
-
-/** @throws TypeError for a use no tree can have given out */
-export function checkedUse(use: number): void {
-  if (!isUse(use)) throw refuse('use', `an integer from 1 to ${maxUse}`, use);
 }
 
 /** @throws RoutingConfigError for a budget that is no number above 0 (CF-28) */

@@ -7,15 +7,16 @@ import { checkOptions, refuse } from '../errors.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import { countCodePoints } from '../runtime/text.js';
 import type { WorkerId } from '../workers/candidate.js';
-import { checkPartition } from './namespace.js';
+import { checkNamespace } from './namespace.js';
 import type { PrefixTree, RestoreResult, TreeMatch, TreePiece, TreePlacement } from './prefix-tree.js';
 import { RadixCore } from './radix-core.js';
 import { childOf, RadixNode } from './radix-node.js';
 import { RadixPath } from './radix-path.js';
 import { isKnown, matchAt, merge, record } from './radix-record.js';
 import { agreement, codePointsOf, copyText, insidePair, textKey, textLabels } from './radix-text.js';
-import { checkedBudget, checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
+import { checkedBudget, evictTreeTo, maintainTree, settle } from './radix-upkeep.js';
 import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
+import { checkUse } from './use.js';
 
 /** How large a string tree may grow. */
 export interface StringTreeOptions {
@@ -81,7 +82,7 @@ export class StringTree implements PrefixTree<string, string> {
 
   insertPlacement(text: string, worker: WorkerId, use: number, namespace?: string): boolean {
     checkRequest(text, namespace);
-    checkedUse(use);
+    checkUse(use);
     const core = this.#core;
     const tenant = core.tenants.numberOf(worker);
     core.lastUse = Math.max(core.lastUse, use);
@@ -106,7 +107,6 @@ export class StringTree implements PrefixTree<string, string> {
     return this.#core.tenants.sizeOf(worker);
   }
 
-  /** Whether a worker is registered. */
   hasTenant(worker: WorkerId): boolean {
     return this.#core.tenants.has(worker);
   }
@@ -117,11 +117,11 @@ export class StringTree implements PrefixTree<string, string> {
 
   maintain(budget: MaintenanceBudget): boolean {
     this.#text = undefined;
-    return work(this.#core, budget);
+    return maintainTree(this.#core, budget);
   }
 
   evictTo(units: number): number {
-    return drainEvictions(this.#core, units);
+    return evictTreeTo(this.#core, units);
   }
 
   pieces(placementsPerPiece?: number): Generator<TreePiece<string>, void, undefined> {
@@ -227,5 +227,5 @@ const textReader: LabelReader<string, string, string> = {
 
 function checkRequest(text: string, namespace: string | undefined): void {
   if (typeof text !== 'string') throw refuse('text', 'a string', text);
-  checkPartition(namespace);
+  checkNamespace(namespace);
 }

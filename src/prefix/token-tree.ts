@@ -7,17 +7,18 @@ import { checkOptions, RoutingConfigError } from '../errors.js';
 import { allOf } from '../runtime/all-of.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
-import { checkPartition } from './namespace.js';
+import { checkNamespace } from './namespace.js';
 import type { PrefixTree, RestoreResult, TreeMatch, TreePiece, TreePlacement } from './prefix-tree.js';
 import { RadixCore } from './radix-core.js';
 import { childOf, RadixNode } from './radix-node.js';
 import { RadixPath } from './radix-path.js';
 import { isKnown, matchAt, merge, record } from './radix-record.js';
 import { type TokenBlock, TokenLabels } from './radix-tokens.js';
-import { checkedBudget, checkedUse, drainEvictions, settle, work } from './radix-upkeep.js';
+import { checkedBudget, evictTreeTo, maintainTree, settle } from './radix-upkeep.js';
 import { checkTokenList, isTokenId, type TokenIds } from './token-ids.js';
 import { TokenRequest } from './token-request.js';
 import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
+import { checkUse } from './use.js';
 
 /** How large a token tree may grow, and its pages. */
 export interface TokenTreeOptions {
@@ -97,7 +98,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
   }
 
   insertPlacement(tokens: TokenIds, worker: WorkerId, use: number, namespace?: string): boolean {
-    checkedUse(use);
+    checkUse(use);
     this.#descend(tokens, namespace);
     this.#tokens = undefined;
     const core = this.#core;
@@ -124,7 +125,6 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     return this.#core.tenants.sizeOf(worker);
   }
 
-  /** Whether a worker is registered. */
   hasTenant(worker: WorkerId): boolean {
     return this.#core.tenants.has(worker);
   }
@@ -136,11 +136,11 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
   maintain(budget: MaintenanceBudget): boolean {
     this.#tokens = undefined;
     this.#request.release();
-    return work(this.#core, budget);
+    return maintainTree(this.#core, budget);
   }
 
   evictTo(units: number): number {
-    return drainEvictions(this.#core, units);
+    return evictTreeTo(this.#core, units);
   }
 
   pieces(placementsPerPiece?: number): Generator<TreePiece<number[]>, void, undefined> {
@@ -173,7 +173,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
   }
 
   #descend(tokens: TokenIds, namespace: string | undefined): void {
-    checkPartition(namespace);
+    checkNamespace(namespace);
     this.#request.read(tokens);
     const core = this.#core;
     const path = this.#path;

@@ -8,7 +8,7 @@ import type { WorkerId } from '../workers/candidate.js';
 import type { PrefixTree, RestoreResult, TreePiece, TreePlacement } from './prefix-tree.js';
 import type { RadixCore } from './radix-core.js';
 import { childrenOf, type RadixNode } from './radix-node.js';
-import { isUse } from './radix-upkeep.js';
+import { isUse } from './use.js';
 
 /** How a tree's labels are read: `Part` is a label as plain data, `Units` a whole request. */
 export interface LabelReader<Label, Part, Units> {

@@ -7,7 +7,7 @@
  * Each remembers the last steps from it to another, so moving many blocks from one set to the next costs one lookup for
  * the first of them. Else O(words of the set). Memory is never more than a few words for each set in use.
  */
-import { avalanche } from '../runtime/mix.js';
+import { avalanche } from '../runtime/hash-text.js';
 
 /** The set of nobody. */
 export const nobody: number = 0;

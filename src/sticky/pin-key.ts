@@ -5,7 +5,7 @@
  * The concatenation is also a copy: a key cut from a huge rid or header does not keep that alive.
  */
 import type { Leg } from '../policies/policy.js';
-import { hashText } from '../runtime/mix.js';
+import { hashText } from '../runtime/hash-text.js';
 
 const longestModel = 256;
 

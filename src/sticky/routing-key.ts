@@ -5,7 +5,7 @@
  * one costs nothing. Keys can be credentials: outside the pin map they appear only as `keyHash` (OB-93).
  */
 import type { RequestView } from '../request.js';
-import { hashText } from '../runtime/mix.js';
+import { hashText } from '../runtime/hash-text.js';
 import { isPairAt } from '../runtime/text.js';
 
 /** Longest routing key, in bytes of UTF-8 (ST-12, ST-20). */

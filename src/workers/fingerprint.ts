@@ -3,7 +3,7 @@
  * hashes of all neighbours. Neighbours tell the order of distinct ids, and a sum can be corrected where a few ids are
  * left out.
  */
-import { avalanche, hashText } from '../runtime/mix.js';
+import { avalanche, hashText } from '../runtime/hash-text.js';
 import type { WorkerSignals } from './candidate.js';
 import type { CandidateSet } from './candidate-set.js';
 import type { Gaps } from './gaps.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { nobody, WorkerSets } from '../../src/prefix/worker-sets.js';
-import { avalanche } from '../../src/runtime/mix.js';
+import { avalanche } from '../../src/runtime/hash-text.js';
 
 /** What a worker adds to a set's hash. Only to find sets that collide: were it another function, none of them would. */
 const hashOf = (slot: number): number => avalanche(Math.imul(slot + 1, 0x9e3779b1));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { summarizeReport } from '../../src/load/load-summary.js';
-import { OverlapRanking } from '../../src/prefix/overlap.js';
+import { OverlapRanking } from '../../src/prefix/overlap-ranking.js';
 import { seededRandom } from '../../src/runtime/random.js';
 import type { WorkerSignals } from '../../src/workers/candidate.js';
 
