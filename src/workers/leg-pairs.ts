@@ -1,11 +1,12 @@
 /**
- * The pairs between one list of prefill workers and one of decode workers (LM-30, LM-31): for each group of prefill
- * workers with equal pairing facts, the cached list of its decode partners. Made when first asked for after a leg
- * changed, never per request; where everybody pairs with everybody, the decode list itself is the partners' list.
+ * The pairs between one list of prefill workers and one of decode workers (LM-30, LM-31). Whether two workers pair depends
+ * on their pairing facts alone, so groups of workers with equal facts are compared, not workers: a fleet has a handful.
+ * Each group of prefill workers keeps the list of its decode partners. Made when first asked for after a leg changed,
+ * O(workers + groups²), never per request; where everybody pairs with everybody the decode list itself is the partners'.
  */
 import { AvailableList } from './available-list.js';
 import type { WorkerId } from './candidate.js';
-import { type PairedLeg, type PairingGroup, PairingIndex, type PairingMode, type PairingWorker } from './pairing.js';
+import { type PairingFacts, type PairingMode, type PairingWorker, pairCompatible, pairingFacts } from './pairing.js';
 import type { WorkerState } from './worker.js';
 
 /** Prefill workers that could be paired right now. */
@@ -19,64 +20,72 @@ export interface ViablePrefill {
 /** How the mode of the router reads a worker's facts. */
 export type FactReader = (worker: WorkerState) => PairingWorker;
 
+/** Workers of one leg with equal pairing facts, in registration order. */
+interface FactGroup {
+  readonly facts: PairingFacts;
+  readonly workers: WorkerState[];
+}
+
+/** Prefill workers with equal facts, and the decode workers they may be paired with. */
+interface PartneredGroup {
+  readonly prefill: readonly WorkerState[];
+  readonly partners: AvailableList;
+}
+
+/** Which decode workers each prefill worker may be paired with, as the two lists stand. */
 export class LegPairs {
-  readonly #prefill: AvailableList;
   readonly #decode: AvailableList;
-  readonly #index: PairingIndex;
-  readonly #lists = new Map<PairingGroup, AvailableList>();
+  readonly #groups: readonly PartneredGroup[];
+  readonly #partnersOf = new Map<WorkerId, AvailableList>();
+  readonly #hasPair: boolean;
 
   constructor(prefill: AvailableList, decode: AvailableList, mode: PairingMode, read: FactReader) {
-    this.#prefill = prefill;
     this.#decode = decode;
-    this.#index = new PairingIndex(mode);
-    const add = (leg: PairedLeg, list: AvailableList): void => {
-      for (const worker of list.members()) this.#index.add(leg, worker.id, read(worker));
-    };
-    add('decode', decode);
-    add('prefill', prefill);
-    for (const worker of prefill.members()) this.#listOf(this.#groupOf(worker));
+    const decodeGroups = groupsOf(decode, read);
+    this.#groups = groupsOf(prefill, read).map(({ facts, workers }) => {
+      const compatible = decodeGroups.filter((other) => pairCompatible(facts, other.facts, mode));
+      const partners = compatible.length === decodeGroups.length ? decode : listOf(compatible, decode);
+      for (const worker of workers) this.#partnersOf.set(worker.id, partners);
+      return { prefill: workers, partners };
+    });
+    this.#hasPair = this.#groups.some(({ partners }) => partners.size > 0);
   }
 
   /** The prefill workers with a decode partner that is available and not excluded. O(groups) when all have one. */
   viablePrefill(now: number, exclude: readonly WorkerId[] = []): ViablePrefill {
-    const hasPartner = (list: AvailableList): boolean => list.current(now).without(exclude).size > 0;
-    let viableGroups = 0;
-    for (const list of this.#lists.values()) if (hasPartner(list)) viableGroups += 1;
-    const { hasPairs } = this.#index;
-    if (viableGroups === this.#lists.size) return { viable: undefined, hasPair: hasPairs };
-    const viable = new Set<WorkerId>();
-    for (const worker of this.#prefill.members()) {
-      if (hasPartner(this.partnersOf(worker))) viable.add(worker.id);
-    }
-    return { viable, hasPair: hasPairs };
+    const viable = this.#groups.filter(({ partners }) => partners.current(now).without(exclude).size > 0);
+    if (viable.length === this.#groups.length) return { viable: undefined, hasPair: this.#hasPair };
+    const ids = viable.flatMap(({ prefill }) => prefill.map(({ id }) => id));
+    return { viable: new Set(ids), hasPair: this.#hasPair };
   }
 
-  /** The decode workers a prefill worker may be paired with. */
+  /** The decode workers that a worker of the prefill list may be paired with, in registration order. O(1). */
   partnersOf(prefill: WorkerState): AvailableList {
-    return this.#listOf(this.#groupOf(prefill));
+    return this.#partnersOf.get(prefill.id) as AvailableList;
   }
 
   /** Lets go of the lists, when a leg changed. */
   dissolve(): void {
-    for (const list of this.#lists.values()) if (list !== this.#decode) list.dissolve();
-    this.#lists.clear();
+    for (const { partners } of this.#groups) if (partners !== this.#decode) partners.dissolve();
   }
+}
 
-  #groupOf(prefill: WorkerState): PairingGroup {
-    // Every member of the list was added to the index.
-    return this.#index.groupOf('prefill', prefill.id) as PairingGroup;
+function groupsOf(list: AvailableList, read: FactReader): readonly FactGroup[] {
+  const groups = new Map<string, FactGroup>();
+  for (const worker of list.members()) {
+    const facts = pairingFacts(read(worker));
+    const signature = JSON.stringify(facts);
+    const group = groups.get(signature) ?? { facts, workers: [] };
+    groups.set(signature, group);
+    group.workers.push(worker);
   }
+  return [...groups.values()];
+}
 
-  #listOf(group: PairingGroup): AvailableList {
-    const known = this.#lists.get(group);
-    if (known !== undefined) return known;
-    const partners = new Set(this.#index.partnersOf('prefill', group));
-    let list = this.#decode;
-    if (partners.size < this.#decode.size) {
-      list = new AvailableList();
-      for (const worker of this.#decode.members()) if (partners.has(worker.id)) list.add(worker);
-    }
-    this.#lists.set(group, list);
-    return list;
-  }
+/** The workers of some groups as a list of their own, in the order of the list they come from. */
+function listOf(groups: readonly FactGroup[], whole: AvailableList): AvailableList {
+  const wanted = new Set(groups.flatMap(({ workers }) => workers));
+  const list = new AvailableList();
+  for (const worker of whole.members()) if (wanted.has(worker)) list.add(worker);
+  return list;
 }

@@ -1,13 +1,10 @@
 /**
- * Which prefill and decode workers may serve one request together (LM-31, LM-32a).
- *
- * Whether two workers pair depends on their pairing facts alone, so workers with equal facts form a group and groups
- * are compared, not workers: a fleet has a handful. Joining costs one comparison for each group of the other leg,
- * nothing is compared per request. Invariants: no group is empty; partnership is symmetric.
+ * Whether a prefill and a decode worker may serve one request together (LM-31): what is known of the two, and the three
+ * modes of comparing it. Pure functions; who pairs with whom in a fleet is kept by leg-pairs.ts.
  */
-import type { WorkerId } from './candidate.js';
 import type { ConnectionMode, RuntimeType } from './worker-spec.js';
 
+/** How much must be known of two workers before they pair (LM-31); the option `pdPairingMode`. */
 export type PairingMode = 'off' | 'lenient' | 'strict';
 
 /** Labels that describe how an engine lays out its KV cache; a known difference in one of them forbids a pair. */
@@ -15,7 +12,9 @@ const layoutLabels = ['kv_cache_dtype', 'page_size', 'attention_backend', 'model
 
 /** The part of a worker that pairing reads. */
 export interface PairingWorker {
+  /** `pairing_protocol`, `kv_transport`, `engine_version`, `runtime` and those of the KV layout are read (LM-32a). */
   readonly labels: ReadonlyMap<string, string>;
+  /** Over gRPC both legs run one runtime, even when everything else may differ (LM-31). */
   readonly connectionMode: ConnectionMode;
   /** Wins over the label `runtime`. */
   readonly runtime: RuntimeType | undefined;
@@ -23,10 +22,15 @@ export interface PairingWorker {
 
 /** What decides about pairs; undefined = unknown. An empty label counts as unknown. */
 export interface PairingFacts {
+  /** Whether the host talks gRPC to it. */
   readonly grpc: boolean;
+  /** Label `pairing_protocol`: given on both legs it decides by itself. */
   readonly protocol: string | undefined;
+  /** In lower case. */
   readonly runtime: string | undefined;
+  /** Label `kv_transport`. */
   readonly transport: string | undefined;
+  /** Label `engine_version`; compared in strict mode only. */
   readonly engineVersion: string | undefined;
   /** Values of `kv_cache_dtype`, `page_size`, `attention_backend`, `model_dtype`. */
   readonly layout: readonly (string | undefined)[];
@@ -73,107 +77,4 @@ function mayEqual(a: string | undefined, b: string | undefined): boolean {
 
 function knownEqual(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && a === b;
-}
-
-/** Workers of one leg with equal facts. */
-export interface PairingGroup {
-  readonly facts: PairingFacts;
-  /** Groups of the other leg whose workers pair with those of this one. */
-  readonly partners: ReadonlySet<PairingGroup>;
-}
-
-class Group implements PairingGroup {
-  readonly facts: PairingFacts;
-  readonly signature: string;
-  readonly partners: Set<Group> = new Set();
-  size = 0;
-
-  constructor(facts: PairingFacts, signature: string) {
-    this.facts = facts;
-    this.signature = signature;
-  }
-}
-
-/** One leg: its workers in registration order, and its groups by signature. */
-interface LegGroups {
-  readonly groupOf: Map<WorkerId, Group>;
-  readonly groups: Map<string, Group>;
-}
-
-/** The two legs that pair. */
-export type PairedLeg = 'prefill' | 'decode';
-
-/** The pairs among the registered workers of one model. */
-export class PairingIndex {
-  readonly #mode: PairingMode;
-  readonly #legs: Readonly<Record<PairedLeg, LegGroups>> = {
-    prefill: { groupOf: new Map(), groups: new Map() },
-    decode: { groupOf: new Map(), groups: new Map() },
-  };
-
-  constructor(mode: PairingMode) {
-    this.#mode = mode;
-  }
-
-  /** Whether any registered prefill worker has a compatible decode worker (LM-32a). O(prefill groups). */
-  get hasPairs(): boolean {
-    for (const group of this.#legs.prefill.groups.values()) if (group.partners.size > 0) return true;
-    return false;
-  }
-
-  /** Registers a worker, or its changed facts; one that is known keeps its place in the order. */
-  add(leg: PairedLeg, id: WorkerId, worker: PairingWorker): PairingGroup {
-    const group = this.#groupFor(leg, pairingFacts(worker));
-    const { groupOf } = this.#legs[leg];
-    // Joined before the old group is left: re-adding the only member must not dissolve the group it is in.
-    group.size += 1;
-    this.#leave(leg, groupOf.get(id));
-    groupOf.set(id, group);
-    return group;
-  }
-
-  remove(leg: PairedLeg, id: WorkerId): void {
-    const { groupOf } = this.#legs[leg];
-    this.#leave(leg, groupOf.get(id));
-    groupOf.delete(id);
-  }
-
-  groupOf(leg: PairedLeg, id: WorkerId): PairingGroup | undefined {
-    return this.#legs[leg].groupOf.get(id);
-  }
-
-  /** The workers of the other leg that pair with those of `group`, in registration order. O(workers of that leg). */
-  partnersOf(leg: PairedLeg, group: PairingGroup): readonly WorkerId[] {
-    const partners: WorkerId[] = [];
-    for (const [id, other] of this.#legs[otherLeg(leg)].groupOf) if (group.partners.has(other)) partners.push(id);
-    return partners;
-  }
-
-  #groupFor(leg: PairedLeg, facts: PairingFacts): Group {
-    const { groups } = this.#legs[leg];
-    const signature = JSON.stringify(facts);
-    const known = groups.get(signature);
-    if (known !== undefined) return known;
-    const group = new Group(facts, signature);
-    groups.set(signature, group);
-    for (const other of this.#legs[otherLeg(leg)].groups.values()) {
-      const [prefill, decode] = leg === 'prefill' ? [group, other] : [other, group];
-      if (!pairCompatible(prefill.facts, decode.facts, this.#mode)) continue;
-      group.partners.add(other);
-      other.partners.add(group);
-    }
-    return group;
-  }
-
-  #leave(leg: PairedLeg, group: Group | undefined): void {
-    if (group === undefined) return;
-    group.size -= 1;
-    if (group.size > 0) return;
-    for (const other of group.partners) other.partners.delete(group);
-    this.#legs[leg].groups.delete(group.signature);
-  }
-}
-
-function otherLeg(leg: PairedLeg): PairedLeg {
-  return leg === 'prefill' ? 'decode' : 'prefill';
 }

@@ -1,11 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  PairingIndex,
-  type PairingMode,
-  type PairingWorker,
-  pairCompatible,
-  pairingFacts,
-} from '../../src/workers/pairing.js';
+import { type PairingMode, type PairingWorker, pairCompatible, pairingFacts } from '../../src/workers/pairing.js';
 
 function worker(
   labels: Readonly<Record<string, string>> = {},
@@ -97,88 +91,5 @@ describe('pairCompatible', () => {
     expect(pairingFacts(worker({ runtime: 'SGLang' })).runtime).toBe('sglang');
     expect(pairingFacts(worker({ runtime: 'sglang' }, { runtime: 'vllm' })).runtime).toBe('vllm');
     expect(pairingFacts(worker({ runtime: '', pairing_protocol: '' }))).toEqual(pairingFacts(worker()));
-  });
-});
-
-describe('PairingIndex', () => {
-  const sglang = worker({ runtime: 'sglang' });
-  const vllm = worker({ runtime: 'vllm' });
-
-  it('LM-30, LM-31: partners of both legs in registration order, whatever the order of joining', () => {
-    const index = new PairingIndex('lenient');
-    const d1 = index.add('decode', 'd1', sglang);
-    const p1 = index.add('prefill', 'p1', sglang);
-    const p2 = index.add('prefill', 'p2', vllm);
-    index.add('decode', 'd2', vllm);
-    index.add('decode', 'd3', worker());
-    index.add('decode', 'd4', sglang);
-    expect(index.partnersOf('prefill', p1)).toEqual(['d1', 'd3', 'd4']);
-    expect(index.partnersOf('prefill', p2)).toEqual(['d2', 'd3']);
-    expect(index.partnersOf('decode', d1)).toEqual(['p1']);
-    expect(index.partnersOf('decode', index.groupOf('decode', 'd3') ?? d1)).toEqual(['p1', 'p2']);
-    expect(index.groupOf('decode', 'd4')).toBe(d1);
-  });
-
-  it('LM-32a: hasPairs tells a fleet without any compatible pair from one that is merely unavailable', () => {
-    const index = new PairingIndex('lenient');
-    expect(index.hasPairs).toBe(false);
-    index.add('prefill', 'p1', sglang);
-    index.add('decode', 'd1', vllm);
-    expect(index.hasPairs).toBe(false);
-    index.add('decode', 'd2', sglang);
-    expect(index.hasPairs).toBe(true);
-    index.remove('decode', 'd2');
-    expect(index.hasPairs).toBe(false);
-  });
-
-  it('LM-31: direction is kept: the same id may be in both legs, and a leg never pairs within itself', () => {
-    const index = new PairingIndex('off');
-    const p = index.add('prefill', 'w', sglang);
-    index.add('prefill', 'w2', sglang);
-    expect(index.partnersOf('prefill', p)).toEqual([]);
-    index.add('decode', 'w', vllm);
-    expect(index.partnersOf('prefill', p)).toEqual(['w']);
-  });
-
-  it('WK-3: a replaced worker with other facts keeps its place and changes its partners', () => {
-    const index = new PairingIndex('lenient');
-    const p = index.add('prefill', 'p', sglang);
-    for (const id of ['d1', 'd2', 'd3']) index.add('decode', id, sglang);
-    index.add('decode', 'd1', vllm);
-    expect(index.partnersOf('prefill', p)).toEqual(['d2', 'd3']);
-    index.add('decode', 'd1', worker());
-    expect(index.partnersOf('prefill', p)).toEqual(['d1', 'd2', 'd3']);
-    expect(index.add('decode', 'd1', worker())).toBe(index.groupOf('decode', 'd1'));
-    expect(index.partnersOf('prefill', p)).toEqual(['d1', 'd2', 'd3']);
-  });
-
-  it('LB-30: removal leaves no group and no partner behind; removing an unknown id is harmless', () => {
-    const index = new PairingIndex('lenient');
-    const p = index.add('prefill', 'p', sglang);
-    index.add('decode', 'd1', sglang);
-    index.add('decode', 'd2', sglang);
-    index.remove('decode', 'd1');
-    expect(index.partnersOf('prefill', p)).toEqual(['d2']);
-    index.remove('decode', 'd2');
-    index.remove('decode', 'd2');
-    expect([p.partners.size, index.groupOf('decode', 'd2'), index.partnersOf('prefill', p)]).toEqual([
-      0,
-      undefined,
-      [],
-    ]);
-  });
-
-  it('LM-31: a thousand workers a leg make as many groups as there are kinds of facts', () => {
-    const index = new PairingIndex('lenient');
-    const runtimes = ['sglang', 'vllm', 'trtllm'];
-    for (let i = 0; i < 1000; i++) {
-      index.add('prefill', `p${i}`, worker({ runtime: runtimes[i % 3] as string }));
-      index.add('decode', `d${i}`, worker({ runtime: runtimes[i % 3] as string }));
-    }
-    const groups = new Set(Array.from({ length: 1000 }, (_, i) => index.groupOf('prefill', `p${i}`)));
-    expect(groups.size).toBe(3);
-    for (const group of groups) expect(group?.partners.size).toBe(1);
-    const first = index.groupOf('prefill', 'p0');
-    expect(first && index.partnersOf('prefill', first).slice(0, 3)).toEqual(['d0', 'd3', 'd6']);
   });
 });
