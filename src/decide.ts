@@ -11,7 +11,7 @@ import type { RandomSource } from './runtime/random.js';
 import { type DecisionRecord, type NotSelected, notSelected, recordOf, type SelectionReason } from './selection.js';
 import type { AvailableList } from './workers/available-list.js';
 import type { WorkerId } from './workers/candidate.js';
-import { CandidateSet } from './workers/candidate-set.js';
+import type { CandidateSet } from './workers/candidate-set.js';
 import { emptySelection, shedRetryAfterMs } from './workers/overload.js';
 import type { Worker, WorkerState } from './workers/worker.js';
 
@@ -69,7 +69,7 @@ export function decide(
   { scope = scopeOf(core, view), narrowed, exclude = view.exclude }: DrawFrom,
 ): Attempt {
   const all = scope.list.current(now);
-  const available = narrowed === undefined ? all : narrow(all, narrowed);
+  const available = narrowed === undefined ? all : all.only(narrowed);
   const candidates = exclude === undefined ? available : available.without(exclude);
   const { pool } = scope;
   const ctx: DecisionContext = { now, random, model: pool.model, leg: pool.leg, ring: pool.ring, available };
@@ -129,12 +129,6 @@ function membersOf(attempt: Attempt): WorkerState[] {
 
 function narrowedMembers(list: AvailableList, narrowed: ReadonlySet<WorkerId> | undefined): WorkerState[] {
   return [...list.members()].filter((worker) => narrowed === undefined || narrowed.has(worker.id));
-}
-
-/** The part of a set that the caller named; the set itself when that is all of it. */
-function narrow(set: CandidateSet, narrowed: ReadonlySet<WorkerId>): CandidateSet {
-  const workers = set.workers.filter((worker) => narrowed.has(worker.id));
-  return workers.length === set.size ? set : new CandidateSet(workers);
 }
 
 /** A worker as hosts see it: the signals a router hands to policies are always its own `WorkerState`s. */

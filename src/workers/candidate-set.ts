@@ -73,6 +73,18 @@ export class CandidateSet {
   /** `has(id)` as a value, for ring lookups: made once per set. */
   readonly has: (id: WorkerId) => boolean = (id) => this.indexOf(id) >= 0;
 
+  /** The part of the set with these ids, in the order of the set: the set itself when that is all of it. O(ids). */
+  only(ids: ReadonlySet<WorkerId>): CandidateSet {
+    const positions: number[] = [];
+    for (const id of ids) {
+      const position = this.indexOf(id);
+      if (position >= 0) positions.push(position);
+    }
+    if (positions.length === this.size) return this;
+    positions.sort((a, b) => a - b);
+    return new CandidateSet(positions.map((position) => this.at(position) as WorkerSignals));
+  }
+
   /** What is left without some workers: the set itself when none of them is in it. O(excluded). */
   without(ids: readonly WorkerId[]): CandidateSet {
     const positions = new Set<number>();

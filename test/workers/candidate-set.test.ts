@@ -70,6 +70,43 @@ describe('a set without some of its candidates', () => {
   });
 });
 
+describe('the part of a set with some ids', () => {
+  it('LB-10, WK-23: is in every respect the set of those workers, in the order of the whole', () => {
+    const cases = fc.record({
+      size: fc.integer({ min: 0, max: 12 }),
+      excluded: fc.array(fc.integer({ min: 0, max: 14 }), { maxLength: 3 }),
+      named: fc.array(fc.integer({ min: 0, max: 14 }), { maxLength: 14 }),
+    });
+    fc.assert(
+      fc.property(cases, ({ size, excluded, named }) => {
+        const workers = Array.from({ length: size }, (_, i) => worker(`w${i}`, i * i));
+        const set = new CandidateSet(workers).without(excluded.map((i) => `w${i}`));
+        const part = set.only(new Set(named.map((i) => `w${i}`)));
+        const left = workers.filter((_, i) => named.includes(i) && !excluded.includes(i));
+        expect(part.workers).toEqual(left);
+        expect(part.inFlight).toBe(left.reduce((sum, { inFlight }) => sum + inFlight, 0));
+        expect(part === set).toBe(left.length === set.size);
+        for (const [position, { id }] of left.entries()) expect(part.indexOf(id)).toBe(position);
+      }),
+      { seed: 10, numRuns: 500 },
+    );
+  });
+
+  it('LB-10, PO-6: costs what was named: nobody else is read', () => {
+    let read = 0;
+    const all = Array.from({ length: 10_000 }, (_, i) => worker(`w${i}`, 1));
+    const watched = new Proxy(all, {
+      get(target, name) {
+        if (typeof name === 'string' && /^\d+$/.test(name)) read += 1;
+        return Reflect.get(target, name);
+      },
+    });
+    const set = new CandidateSet(watched, 10_000, (id) => Number(id.slice(1)));
+    expect(ids(set.only(new Set(['w9000', 'w18', 'w17'])))).toEqual(['w17', 'w18', 'w9000']);
+    expect(read).toBe(3);
+  });
+});
+
 describe('fingerprints', () => {
   it('RR-5: tell apart order, membership and ids that join up alike', () => {
     const lists = [[], ['a'], ['b'], ['a', 'b'], ['b', 'a'], ['ab'], ['a', 'b', 'c'], ['a', 'c', 'b'], ['b', 'a', 'c']];
