@@ -3,17 +3,16 @@
  * CA-86). Where it starts from depends on the block size, so blocks of different sizes never match.
  */
 import { avalanche } from '../runtime/hash-text.js';
+import { roomIn } from './scratch.js';
 import { TokenHash } from './token-hash.js';
 import { badToken, copyTokens, type TokenIds } from './token-ids.js';
-
-/** Room for more lanes is not kept. */
-const largestKept = 32_768;
 
 export class BlockChain {
   readonly #hash = new TokenHash();
   readonly blockSize: number;
   #copy: Uint32Array | undefined;
   #lanes: Int32Array = new Int32Array(128);
+  /** Where the next block of the list at hand starts. */
   #from = 0;
 
   /** @param blockSize tokens in a block, an integer > 0 */
@@ -22,11 +21,12 @@ export class BlockChain {
     this.start();
   }
 
-  /** The lanes of the chain at the end of the last block. */
+  /** The lower 32 bits of the chain at the end of the last block. */
   get low(): number {
     return this.#hash.low;
   }
 
+  /** Its upper 32 bits. */
   get high(): number {
     return this.#hash.high;
   }
@@ -36,14 +36,14 @@ export class BlockChain {
     this.startAfter(avalanche(this.blockSize), avalanche(~this.blockSize));
   }
 
-  /** Goes on behind a block, given its lanes. */
+  /** Goes on behind a block, given its chain. */
   startAfter(low: number, high: number): void {
     this.#hash.start(low, high);
     this.#from = 0;
   }
 
   /**
-   * Goes on by one block of the list; the next call takes the next one.
+   * Goes on by one block of the list, the first one after a start; the next call takes the block after it.
    *
    * @throws TypeError on `tokens` when a plain list holds something else than ids
    */
@@ -56,17 +56,16 @@ export class BlockChain {
     this.#from = to;
   }
 
-  /** Goes on by several blocks and returns their lanes, low and high in turn; valid until the next such call. */
+  /** Goes on by several blocks and returns their chains, low and high lane in turn; valid until the next such call. */
   lanesOf(tokens: TokenIds, blocks: number): Int32Array {
-    if (this.#lanes.length < 2 * blocks || this.#lanes.length > largestKept) {
-      this.#lanes = new Int32Array(2 * Math.max(blocks, 64));
-    }
+    const lanes = roomIn(this.#lanes, 2 * blocks);
+    this.#lanes = lanes;
     for (let i = 0; i < blocks; i++) {
       this.next(tokens);
-      this.#lanes[2 * i] = this.#hash.low;
-      this.#lanes[2 * i + 1] = this.#hash.high;
+      lanes[2 * i] = this.#hash.low;
+      lanes[2 * i + 1] = this.#hash.high;
     }
-    return this.#lanes;
+    return lanes;
   }
 
   #checked(tokens: readonly number[], from: number, to: number): Uint32Array {

@@ -21,7 +21,7 @@ const withinChunk: number = blocksPerChunk - 1;
 const integersPerBlock = 5;
 const lowAt = 0;
 const highAt = 1;
-/** A worker set. */
+/** Its set of workers. */
 const holdersAt = 2;
 /** The second of the last store or read; -1 in detached and free records. */
 const touchAt = 3;
@@ -88,17 +88,20 @@ export class BlockTable {
   }
 
   isDetached(block: number): boolean {
-    return this.touch(block) < 0;
+    return this.touchSecond(block) < 0;
   }
 
+  /** The lower 32 bits of its chain. */
   low(block: number): number {
     return this.#read(block, lowAt);
   }
 
+  /** The upper 32 bits of its chain. */
   high(block: number): number {
     return this.#read(block, highAt);
   }
 
+  /** The set of workers that hold it (see `WorkerSets`). */
   holders(block: number): number {
     return this.#read(block, holdersAt);
   }
@@ -107,14 +110,16 @@ export class BlockTable {
     this.#write(block, holdersAt, set);
   }
 
-  touch(block: number): number {
+  /** The second of its last store or read; -1 when it is detached. */
+  touchSecond(block: number): number {
     return this.#read(block, touchAt);
   }
 
-  setTouch(block: number, second: number): void {
+  setTouchSecond(block: number, second: number): void {
     this.#write(block, touchAt, second);
   }
 
+  /** Leaves the hint that `next` follows the block. */
   setNext(block: number, next: number): void {
     this.#write(block, nextAt, next + 1);
   }

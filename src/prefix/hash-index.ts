@@ -179,7 +179,7 @@ export class HashIndex {
             index = workers.push(this.#workers.get(owner) as WorkerId) - 1;
             indexes.set(owner, index);
           }
-          heads.push(index, Math.max(0, now - table.touch(head, place)), table.use(head, place));
+          heads.push(index, Math.max(0, now - table.touchMs(head, place)), table.use(head, place));
         }
       }
       if (heads.length > 0) yield { workers, heads };
@@ -234,7 +234,7 @@ export class HashIndex {
   }
 
   /** Puts a holder at a head, where a live holder of a later use is never the one that makes room. */
-  #placeAt(low: number, high: number, owner: number, use: number, touch: number, now: number): boolean {
+  #placeAt(low: number, high: number, owner: number, use: number, touchMs: number, now: number): boolean {
     const table = this.#table;
     let head = table.find(low, high);
     if (head === noHead) {
@@ -243,7 +243,7 @@ export class HashIndex {
     }
     const place = this.#placeFor(head, owner, use, now);
     if (place < 0) return false;
-    table.setHolder(head, place, owner, touch, use);
+    table.setHolder(head, place, owner, touchMs, use);
     table.refresh(head);
     return true;
   }
@@ -276,7 +276,7 @@ export class HashIndex {
 
   #isLive(head: number, place: number, now: number): boolean {
     const owner = this.#table.owner(head, place);
-    return owner !== 0 && now - this.#table.touch(head, place) <= this.ttlMs && this.#workers.has(owner);
+    return owner !== 0 && now - this.#table.touchMs(head, place) <= this.ttlMs && this.#workers.has(owner);
   }
 
   #isExpired(head: number, now: number): boolean {

@@ -94,7 +94,7 @@ export class HeadTable {
   }
 
   /** When the holder was last recorded, milliseconds. */
-  touch(head: number, place: number): number {
+  touchMs(head: number, place: number): number {
     return this.#doublesOf(head)[(head & (headsPerChunk - 1)) * doublesPerHead + place] as number;
   }
 
@@ -103,11 +103,11 @@ export class HeadTable {
     return this.#doublesOf(head)[(head & (headsPerChunk - 1)) * doublesPerHead + usesAt + place] as number;
   }
 
-  setHolder(head: number, place: number, owner: number, touch: number, use: number): void {
+  setHolder(head: number, place: number, owner: number, touchMs: number, use: number): void {
     this.#write(head, ownersAt + place, owner);
     const doubles = this.#doublesOf(head);
     const at = (head & (headsPerChunk - 1)) * doublesPerHead + place;
-    doubles[at] = touch;
+    doubles[at] = touchMs;
     doubles[at + usesAt] = use;
   }
 

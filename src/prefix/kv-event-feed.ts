@@ -170,6 +170,7 @@ export class KvEventFeed {
       this.#counts.rejectedBatches++;
       return { result: 'rejected', reason: step.result === 'rejected' ? 'sequence' : 'events' };
     }
+    // A list from outside may fail when it is asked, so it is before anything changes.
     const count = events.length;
     worker.last = step.last;
     if (step.result === 'stale') {

@@ -17,17 +17,16 @@ import type { WorkerId } from '../workers/candidate.js';
 import { BlockChain } from './block-chain.js';
 import { noBlock } from './block-table.js';
 import type { CheckedEvent } from './kv-event-reader.js';
-import { KvHoldings } from './kv-holdings.js';
+import { KvHoldings, type Walk } from './kv-holdings.js';
 import { type KvMatch, KvOverlaps } from './kv-overlaps.js';
 import { checkedLimits, expirySecond, type KvPruneLimits, pruneBlocks } from './kv-prune.js';
 import { IndexedWorker } from './kv-worker.js';
+import { roomIn } from './scratch.js';
 import { checkTokenList, type TokenIds } from './token-ids.js';
 import { nobody } from './worker-sets.js';
 
 /** Pruning is checked this often (CA-96). */
 const pruneIntervalMs = 30_000;
-/** Room for larger events is not kept. */
-const largestKept = 16_384;
 
 /** Which worker holds which blocks, as the engines' events tell (CA-81 to CA-87). */
 export class KvEventIndex {
@@ -36,15 +35,17 @@ export class KvEventIndex {
   readonly #holdings: KvHoldings = new KvHoldings();
   readonly #workers = new Map<WorkerId, IndexedWorker>();
   /** Clean-ups of retired slots, and a pruning under way: each is a walk in bounded pieces. */
-  readonly #work: Generator<undefined, void, undefined>[] = [];
+  readonly #work: Walk[] = [];
   #chain = new BlockChain(1);
   readonly #match: KvOverlaps = new KvOverlaps((slot) => this.#holdings.workerOf(slot)?.id);
   /** The blocks of the event at hand; those the worker did not hold before are marked by their complement. */
-  #applied: Int32Array = new Int32Array(64);
-  /** Whose block size is the effective one; it learned last (CA-91). */
+  #applied: Int32Array = new Int32Array(128);
+  /** The worker whose block size was learned last, which is the effective one (CA-91). */
   #learner: IndexedWorker | undefined;
+  /** How often a block size was learned. */
   #learned = 0;
-  #lastTouch = 0;
+  /** The latest second at which a block was stored or read. */
+  #lastTouchSecond = 0;
   #nextPruneAt: number;
 
   /** @throws TypeError for limits that are no object, and a time that is no number */
@@ -81,7 +82,7 @@ export class KvEventIndex {
 
   /** Whether there is anything to find: an empty index leaves token requests to the token tree (CA-80). */
   isEmpty(now: number): boolean {
-    return this.#holdings.memberships === 0 || this.#lastTouch < expirySecond(this.limits, now);
+    return this.#holdings.memberships === 0 || this.#lastTouchSecond < expirySecond(this.limits, now);
   }
 
   /**
@@ -99,13 +100,14 @@ export class KvEventIndex {
     let parent = noBlock;
     if (event.hasParent) {
       parent = worker.names.get(event.parentLow, event.parentHigh);
-      if (parent === noBlock || this.#holdings.blocks.touch(parent) < expiry) return event.count;
+      if (parent === noBlock || this.#holdings.blocks.touchSecond(parent) < expiry) return event.count;
       chain.startAfter(this.#holdings.blocks.low(parent), this.#holdings.blocks.high(parent));
     }
     // First all chains, then all blocks, then all names: nearly every look-up waits for memory, and in short loops the
     // processor has several of them under way.
     const lanes = chain.lanesOf(event.tokens, event.count);
-    const applied = this.#room(event.count);
+    this.#applied = roomIn(this.#applied, event.count);
+    const applied = this.#applied;
     for (let i = 0; i < event.count; i++) {
       const block = this.#blockFor(parent, lanes[2 * i] as number, lanes[2 * i + 1] as number, second, expiry);
       applied[i] = this.#holdings.hold(worker, block) ? ~block : block;
@@ -116,7 +118,7 @@ export class KvEventIndex {
       const isNew = block < 0;
       worker.name(event.keys[2 * i] as number, event.keys[2 * i + 1] as number, isNew ? ~block : block, isNew);
     }
-    this.#lastTouch = second;
+    this.#lastTouchSecond = second;
     this.#step();
     return 0;
   }
@@ -125,7 +127,8 @@ export class KvEventIndex {
   removed(id: WorkerId, event: CheckedEvent): void {
     const worker = this.#workers.get(id);
     if (worker === undefined) return;
-    const applied = this.#room(event.count);
+    this.#applied = roomIn(this.#applied, event.count);
+    const applied = this.#applied;
     for (let i = 0; i < event.count; i++) {
       applied[i] = worker.names.delete(event.keys[2 * i] as number, event.keys[2 * i + 1] as number);
     }
@@ -182,9 +185,9 @@ export class KvEventIndex {
     const { path, pathLength } = this.#match;
     for (let i = 0; i < pathLength; i++) {
       const block = path[i] as number;
-      if (!this.#holdings.blocks.isDetached(block)) this.#holdings.blocks.setTouch(block, second);
+      if (!this.#holdings.blocks.isDetached(block)) this.#holdings.blocks.setTouchSecond(block, second);
     }
-    if (pathLength > 0) this.#lastTouch = second;
+    if (pathLength > 0) this.#lastTouchSecond = second;
   }
 
   /** Cleans up after removed workers and prunes every 30 s, in bounded steps; returns whether work is left (LB-5). */
@@ -215,7 +218,7 @@ export class KvEventIndex {
     for (let i = 0; i < requestBlocks; i++) {
       chain.next(tokens);
       const block = i === 0 ? blocks.find(chain.low, chain.high) : blocks.findAfter(parent, chain.low, chain.high);
-      if (block === noBlock || blocks.touch(block) < expiry) {
+      if (block === noBlock || blocks.touchSecond(block) < expiry) {
         match.finish(i);
         return;
       }
@@ -236,23 +239,16 @@ export class KvEventIndex {
     return this.#chain;
   }
 
-  #room(count: number): Int32Array {
-    if (this.#applied.length < count || this.#applied.length > largestKept) {
-      this.#applied = new Int32Array(Math.max(count, 64));
-    }
-    return this.#applied;
-  }
-
   /** The block of the chain, touched now; a new one when there is none or it has expired. */
   #blockFor(parent: number, low: number, high: number, second: number, expiry: number): number {
     const { blocks } = this.#holdings;
     let block = parent === noBlock ? blocks.find(low, high) : blocks.findAfter(parent, low, high);
-    if (block !== noBlock && blocks.touch(block) < expiry) {
+    if (block !== noBlock && blocks.touchSecond(block) < expiry) {
       this.#holdings.detach(block);
       block = noBlock;
     }
     if (block === noBlock) block = blocks.add(low, high, second);
-    else blocks.setTouch(block, second);
+    else blocks.setTouchSecond(block, second);
     if (parent !== noBlock) blocks.setNext(parent, block);
     return block;
   }

@@ -6,18 +6,22 @@
  */
 import { BlockKey } from './block-key.js';
 import type { KvBlock } from './kv-event.js';
+import { roomIn } from './scratch.js';
 import { copyTokens } from './token-ids.js';
 
 /** A checked event. `count` names are in `keys`, two lanes each. */
 export class CheckedEvent {
   type: 'stored' | 'removed' | 'cleared' | 'ignored' = 'ignored';
   count = 0;
+  /** Room for more than `count` names. */
   keys: Int32Array = new Int32Array(128);
+  /** Without a parent the first block starts the prompt; with one, its key is in the two lanes. */
   hasParent = false;
   parentLow = 0;
   parentHigh = 0;
   /** `count × blockSize` ids. */
   tokens: Uint32Array = new Uint32Array(0);
+  /** Tokens in a block. */
   blockSize = 0;
 }
 
@@ -31,9 +35,6 @@ interface EventFields {
   readonly blocks?: unknown;
   readonly blockSize?: unknown;
 }
-
-/** Keys of larger events are not kept for reuse. */
-const largestKept = 16_384;
 
 export class KvEventReader {
   readonly #event = new CheckedEvent();
@@ -89,13 +90,13 @@ export class KvEventReader {
   #readBlocks(blocks: readonly unknown[], given: unknown): boolean {
     const event = this.#event;
     if (blocks.length === 0) return true;
-    const size = given ?? lengthOf((blocks[0] as Partial<KvBlock> | null)?.tokens);
-    if (!isSize(size)) return false;
-    this.#reserve(blocks.length);
+    const first = (blocks[0] as Partial<KvBlock> | null | undefined)?.tokens;
+    const size = given ?? lengthOf(first);
+    // The size an event claims must be that of the first block before anything is reserved for all of them.
+    if (!isSize(size) || !hasLength(first, size)) return false;
+    event.keys = roomIn(event.keys, 2 * blocks.length);
     event.count = blocks.length;
     event.blockSize = size;
-    // The first block is checked before anything is reserved for all of them.
-    if (!hasLength((blocks[0] as Partial<KvBlock> | null)?.tokens, size)) return false;
     const ids = new Uint32Array(blocks.length * size);
     for (let i = 0; i < blocks.length; i++) {
       const block = blocks[i] as Partial<KvBlock> | null | undefined;
@@ -111,7 +112,7 @@ export class KvEventReader {
 
   #readNames(names: unknown): boolean {
     if (!Array.isArray(names)) return false;
-    this.#reserve(names.length);
+    this.#event.keys = roomIn(this.#event.keys, 2 * names.length);
     for (let i = 0; i < names.length; i++) {
       if (!this.#key.read(names[i])) return false;
       this.#keep(i);
@@ -123,13 +124,6 @@ export class KvEventReader {
   #keep(index: number): void {
     this.#event.keys[2 * index] = this.#key.low;
     this.#event.keys[2 * index + 1] = this.#key.high;
-  }
-
-  #reserve(names: number): void {
-    const { keys } = this.#event;
-    if (keys.length < 2 * names || keys.length > 2 * largestKept) {
-      this.#event.keys = new Int32Array(2 * Math.max(names, 64));
-    }
   }
 }
 

@@ -8,13 +8,13 @@
 import { BlockTable } from './block-table.js';
 import type { IndexedWorker } from './kv-worker.js';
 import type { Map64 } from './map64.js';
-import { nobody, WorkerSets } from './worker-sets.js';
+import { lowestSlot, nobody, WorkerSets } from './worker-sets.js';
 
 /** Work in bounded pieces. */
 export type Walk = Generator<undefined, void, undefined>;
 
-/** A piece takes well under a millisecond, also when every block of it is a cache miss. */
-const blocksPerPiece = 64;
+/** A piece of a walk takes well under a millisecond, also when every block of it is a cache miss. */
+export const blocksPerPiece: number = 64;
 
 export class KvHoldings {
   readonly blocks: BlockTable = new BlockTable();
@@ -48,7 +48,7 @@ export class KvHoldings {
     return true;
   }
 
-  /** A name of a block the worker holds is gone, or there was none. The last one ends holding it. */
+  /** A name of a block the worker holds is gone, or it had none. With the last one the worker stops holding the block. */
   loseName(worker: IndexedWorker, block: number): void {
     if (worker.loseName(block)) return;
     const isFindable = !this.blocks.isDetached(block);
@@ -62,7 +62,7 @@ export class KvHoldings {
     const words = this.sets.words(this.blocks.holders(block));
     for (let at = 0; at < words.length; at += 2) {
       for (let bits = words[at + 1] as number; bits !== 0; bits &= bits - 1) {
-        const worker = this.#slots[(words[at] as number) * 32 + 31 - Math.clz32(bits & -bits)];
+        const worker = this.#slots[lowestSlot(words[at] as number, bits)];
         if (worker === undefined) continue;
         worker.blocks--;
         this.memberships--;

@@ -4,6 +4,7 @@
  * allocates nothing once the arrays are large enough. Sets are (word index, bits) pairs as in `WorkerSets`.
  */
 import type { WorkerId } from '../workers/candidate.js';
+import { lowestSlot } from './worker-sets.js';
 
 /** What a query found. Valid until the next query of the same index. */
 export interface KvMatch {
@@ -55,12 +56,13 @@ export class KvOverlaps implements KvMatch {
     this.#activeLength = 0;
   }
 
+  /** Takes down that a block was read. */
   visit(block: number): void {
     if (this.pathLength === this.path.length) this.path = doubled(this.path);
     this.path[this.pathLength++] = block;
   }
 
-  /** The holders of block 0 are the workers to follow. */
+  /** Follows the holders of block 0, given as a set's words. */
   follow(words: Int32Array): void {
     while (this.#active.length < words.length) this.#active = doubled(this.#active);
     this.#active.set(words);
@@ -96,11 +98,10 @@ export class KvOverlaps implements KvMatch {
     this.#activeLength = 0;
   }
 
+  /** Lists the workers of a word with their overlap. */
   #list(index: number, bits: number, blocks: number): void {
-    let rest = bits;
-    while (rest !== 0) {
-      const slot = index * 32 + 31 - Math.clz32(rest & -rest);
-      rest &= rest - 1;
+    for (let rest = bits; rest !== 0; rest &= rest - 1) {
+      const slot = lowestSlot(index, rest);
       // A removed worker stays in the sets for a while, until they are cleaned.
       if (this.#idOf(slot) === undefined) continue;
       if (this.count === this.#slots.length) {

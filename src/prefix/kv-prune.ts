@@ -7,7 +7,7 @@
  */
 import { checkNumber, checkOptions } from '../errors.js';
 import type { BlockTable } from './block-table.js';
-import type { KvHoldings, Walk } from './kv-holdings.js';
+import { blocksPerPiece, type KvHoldings, type Walk } from './kv-holdings.js';
 import type { IndexedWorker } from './kv-worker.js';
 import { Map64 } from './map64.js';
 
@@ -27,9 +27,6 @@ export function checkedLimits(limits: KvPruneLimits): KvPruneLimits {
   return { ttlMs, maxEntries };
 }
 
-type Workers = () => Iterable<IndexedWorker>;
-
-const blocksPerPiece = 64;
 /** Blocks touched within the last two seconds are never pruned for the ceiling; in whole seconds that is an age of 2. */
 const protectedSeconds = 2;
 
@@ -43,15 +40,20 @@ export function expirySecond(limits: KvPruneLimits, now: number): number {
   return ttlMs === undefined || ttlMs === 0 ? 0 : Math.max(0, Math.floor((now - ttlMs) / 1000));
 }
 
-/** One pruning. Ends at once when nothing is to be done. */
-export function* pruneBlocks(holdings: KvHoldings, workers: Workers, limits: KvPruneLimits, now: number): Walk {
+/** One pruning; ends at once when nothing is to be done. `workers` is asked when the walk has come to the names. */
+export function* pruneBlocks(
+  holdings: KvHoldings,
+  workers: () => Iterable<IndexedWorker>,
+  limits: KvPruneLimits,
+  now: number,
+): Walk {
   const { ttlMs, maxEntries } = limits;
   const second = Math.floor(now / 1000);
   if (ttlMs) yield* detachOlder(holdings, second, second - expirySecond(limits, now), 0);
   if (maxEntries && holdings.blocks.size > maxEntries) {
     const surplus = holdings.blocks.size - (maxEntries - Math.floor(maxEntries / 10));
-    const cut = yield* cutoffAge(holdings.blocks, second, surplus);
-    yield* detachOlder(holdings, second, cut.age, cut.fromThatAge);
+    const { age, fromThatAge } = yield* cutoffAge(holdings.blocks, second, surplus);
+    yield* detachOlder(holdings, second, age, fromThatAge);
   }
   if (holdings.detachedCount > 0) yield* dropNames(holdings, workers());
 }
@@ -63,7 +65,7 @@ function* detachOlder(holdings: KvHoldings, second: number, age: number, fromTha
   for (let block = 0; block < blocks.idEnd; block++) {
     if (block % blocksPerPiece === blocksPerPiece - 1) yield;
     if (blocks.isDetached(block)) continue;
-    const blockAge = second - blocks.touch(block);
+    const blockAge = second - blocks.touchSecond(block);
     if (blockAge > age) holdings.detach(block);
     else if (left > 0 && blockAge === age) {
       left--;
@@ -95,7 +97,7 @@ function* cutoffAge(blocks: BlockTable, second: number, wanted: number): Generat
 function* countAges(blocks: BlockTable, second: number, count: (age: number) => void): Walk {
   for (let block = 0; block < blocks.idEnd; block++) {
     if (block % blocksPerPiece === blocksPerPiece - 1) yield;
-    const age = second - blocks.touch(block);
+    const age = second - blocks.touchSecond(block);
     if (age > protectedSeconds && !blocks.isDetached(block)) count(age);
   }
 }

@@ -119,6 +119,11 @@ function hashOf(slot: number): number {
   return avalanche(Math.imul(slot + 1, 0x9e3779b1));
 }
 
+/** The lowest worker of a word; `bits & (bits - 1)` are the others. */
+export function lowestSlot(index: number, bits: number): number {
+  return index * 32 + 31 - Math.clz32(bits & -bits);
+}
+
 /** Position of the pair with the word index, or of the first pair after it. */
 function placeOf(words: Int32Array, index: number): number {
   let first = 0;

@@ -22,5 +22,5 @@ it('CA-87: a hint leads to the block of the chain or is not followed', () => {
   expect(reused).toBe(child);
   expect(table.findAfter(parent, 2, 2)).toBe(again);
   expect(table.findAfter(parent, 5, 5)).toBe(reused);
-  expect([table.touch(reused), table.size]).toEqual([7, 4]);
+  expect([table.touchSecond(reused), table.size]).toEqual([7, 4]);
 });
