@@ -17,18 +17,23 @@ export interface SpillLimits {
 
 /** The comparison of one candidate with the fleet by a gate: hot when both margins are positive (CA-10, PH-8). */
 export interface GateTerms {
+  /** The candidate. */
   readonly worker: WorkerId;
+  /** Its requests in flight. */
   readonly inFlight: number;
-  /** In-flight mean of the candidates. */
+  /** In-flight mean of the candidates; `prefix_hash` counts the request at hand too (PH-8). */
   readonly mean: number;
   /** inFlight minus the relative limit, requests. */
   readonly relativeMargin: number;
   /** inFlight minus the absolute limit, requests. */
   readonly absoluteMargin: number;
+  /** Above both limits: passed over while there is somebody else. */
   readonly hot: boolean;
 }
 
 /**
+ * The limits that follow from a mean (CA-10, PH-8).
+ *
  * @param mean in-flight mean of the candidates of this call
  * @param relThreshold multiple of the mean, ≥ 1
  * @param absThreshold requests above the mean, ≥ 0

@@ -6,7 +6,8 @@
  * Sizes are tokens when the request has token ids, else characters (BU-3). Loads are what was routed, never what
  * engines report (BU-8).
  */
-import type { OptionsOf, Resolved } from '../options/spec.js';
+import type { BucketOptions } from '../options/policy-options.js';
+import type { Resolved } from '../options/spec.js';
 import { bucketTable } from '../options/table.js';
 import { resolveOptions } from '../options/validate.js';
 import type { RequestView } from '../request.js';
@@ -20,17 +21,15 @@ import { Decision, type DecisionContext, type Policy, type PolicyNeeds } from '.
 import { type RuntimeOptions, runtimeTable } from './runtime-options.js';
 import { type StandalonePolicy, standalone } from './standalone.js';
 
-/** Options of `bucket`. `legs` matters to the router only: used alone, a bucket policy always has ranges. */
-export type BucketOptions = OptionsOf<typeof bucketTable>;
-
 type Settings = Pick<Resolved<typeof bucketTable>, 'balanceAbsThreshold' | 'balanceRelThreshold'>;
 
+/** The policy of one pool (BU-2). */
 export function createBucket(settings: Settings): Policy {
   return new Bucket(settings);
 }
 
 /**
- * `bucket` without a router: ranges of request sizes over the ids it is given (BU-4 to BU-10).
+ * `bucket` without a router: ranges of request sizes over the ids it is given (BU-4 to BU-10), whatever `legs` says.
  *
  * @throws RoutingConfigError for an unknown or invalid option
  */

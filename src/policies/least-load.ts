@@ -2,7 +2,8 @@
  * `least_load`: the candidate with the lowest expected wait, ties uniform; with `maxWaitingRequests` workers whose queue
  * is full are left out first (LL-1, EW-40). A single candidate is scored and credited like any other (EW-50). O(n).
  */
-import type { OptionsOf, Resolved } from '../options/spec.js';
+import type { LeastLoadOptions } from '../options/policy-options.js';
+import type { Resolved } from '../options/spec.js';
 import { leastLoadTable } from '../options/table.js';
 import { resolveOptions } from '../options/validate.js';
 import type { Policy } from './policy.js';
@@ -10,9 +11,7 @@ import { type RuntimeOptions, runtimeTable } from './runtime-options.js';
 import { decideByWait, describeByWait } from './scored-decision.js';
 import { type StandalonePolicy, standalone } from './standalone.js';
 
-/** Options of `least_load` (EW-30). */
-export type LeastLoadOptions = OptionsOf<typeof leastLoadTable>;
-
+/** The policy of one pool (LL-1). */
 export function createLeastLoad(options: Resolved<typeof leastLoadTable>): Policy {
   return {
     name: 'least_load',

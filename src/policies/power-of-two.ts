@@ -3,7 +3,8 @@
  * expected wait or by requests in flight; `least_requests` compares the whole fleet by requests in flight instead. Who
  * is left goes to the expected-wait score with its default tuning (P2-5, P2-6). O(1); `least_requests` O(n).
  */
-import type { OptionsOf, Resolved } from '../options/spec.js';
+import type { PowerOfTwoOptions } from '../options/policy-options.js';
+import type { Resolved } from '../options/spec.js';
 import { powerOfTwoTable } from '../options/table.js';
 import { resolveOptions } from '../options/validate.js';
 import { type RandomSource, randomIndex } from '../runtime/random.js';
@@ -14,9 +15,7 @@ import { type RuntimeOptions, runtimeTable } from './runtime-options.js';
 import { decideByWait, describeByWait } from './scored-decision.js';
 import { type StandalonePolicy, standalone } from './standalone.js';
 
-/** Options of `power_of_two`. */
-export type PowerOfTwoOptions = OptionsOf<typeof powerOfTwoTable>;
-
+/** The policy of one pool (P2-1 to P2-6). */
 export function createPowerOfTwo({ loadMetric }: Resolved<typeof powerOfTwoTable>): Policy {
   return {
     name: 'power_of_two',
@@ -31,7 +30,8 @@ export function createPowerOfTwo({ loadMetric }: Resolved<typeof powerOfTwoTable
     describe(_request, { workers }, ctx, decision) {
       const comparison = describeByWait(decision.note as readonly WorkerSignals[], ctx);
       if (loadMetric === 'least_requests') return comparison;
-      return { ...comparison, tieSet: possibleWinners(workers, loadMetric === 'requests', ctx) };
+      const tieSet = loadMetric === 'requests' ? winnersByRequests(workers, ctx) : winnersByWait(workers, ctx);
+      return { ...comparison, tieSet };
     },
   };
 }
@@ -70,21 +70,25 @@ function fewestInFlight(workers: readonly WorkerSignals[]): readonly WorkerSigna
   return kept;
 }
 
-/** Everybody who wins at least one pair; by requests, only those with the most need a look at the scores. O(n). */
-function possibleWinners(workers: readonly WorkerSignals[], byRequests: boolean, ctx: DecisionContext): WorkerId[] {
-  if (!byRequests) return pairWinners(workers, ctx);
+/**
+ * Everybody who wins at least one pair by requests in flight (P2-3): all but the busiest, and of those whoever wins a pair
+ * of them by the score. A sole busiest worker has no such pair and loses them all, unless it is the whole fleet. O(n).
+ */
+function winnersByRequests(workers: readonly WorkerSignals[], ctx: DecisionContext): WorkerId[] {
   let most = 0;
   for (const { inFlight } of workers) if (inFlight > most) most = inFlight;
   const busiest = workers.filter(({ inFlight }) => inFlight === most);
-  const winners = new Set(busiest.length === workers.length || busiest.length > 1 ? pairWinners(busiest, ctx) : []);
+  const alwaysLoses = busiest.length === 1 && workers.length > 1;
+  const winners = new Set(alwaysLoses ? [] : winnersByWait(busiest, ctx));
   return workers.filter(({ id, inFlight }) => inFlight < most || winners.has(id)).map(({ id }) => id);
 }
 
 /**
- * By expected wait. Against a worker without a report a reporting one never loses, and an idle one without a report
- * ties with any reporting one (EW-25); among their like all win but a sole worst.
+ * Everybody who wins at least one pair by expected wait (P2-2). Against a worker without a report a reporting one never
+ * loses, and an idle one without a report ties with any reporting one (EW-25); among their like all win but a sole
+ * worst. O(n).
  */
-function pairWinners(workers: readonly WorkerSignals[], ctx: DecisionContext): WorkerId[] {
+function winnersByWait(workers: readonly WorkerSignals[], ctx: DecisionContext): WorkerId[] {
   const scores = describeByWait(workers, ctx).scores ?? [];
   const reporting = scores.filter(({ basis }) => basis === 'report');
   const missing = scores.filter(({ basis }) => basis !== 'report');

@@ -6,6 +6,7 @@
  * in-flight counts is kept by whoever owns the candidates (PO-6).
  */
 import { RoutingConfigError } from '../errors.js';
+import { gateTerms, isHot, type SpillLimits, spillLimits } from '../load/spill-gate.js';
 import type { PrefixHashOptions } from '../options/policy-options.js';
 import type { Resolved } from '../options/spec.js';
 import { prefixHashTable } from '../options/table.js';
@@ -14,7 +15,7 @@ import { RequestView, type RouteRequest } from '../request.js';
 import type { Hash64 } from '../runtime/hash.js';
 import type { WorkerSignals } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
-import type { GateTerms, PolicyExplanation } from './explanation.js';
+import type { PolicyExplanation } from './explanation.js';
 import { type HashingRuntimeOptions, hashingRuntimeOf } from './hashing-runtime.js';
 import { Decision, type DecisionContext, type Policy, type PolicyNeeds } from './policy.js';
 import { type PrefixHead, PrefixHeads } from './prefix-heads.js';
@@ -58,12 +59,14 @@ class PrefixHashPolicy implements Policy {
 
   decide(request: RequestView, candidates: CandidateSet, ctx: DecisionContext): Decision {
     if (candidates.size === 0) return decided(undefined, 'no_healthy_workers', 0);
+    const limits = this.#limitsOf(candidates);
     let fallback = 'no_routing_key';
     for (const head of this.#heads.of(request)) {
       const owner = ownerOf(head, candidates, ctx);
       if (owner === undefined) {
+        // One overloaded owner is enough to tell that the ring knows the request.
         if (fallback === 'no_routing_key') fallback = 'fallback_least_load';
-      } else if (this.#gate(owner, candidates).hot) fallback = 'load_balance_walk';
+      } else if (isHot(owner.inFlight, limits)) fallback = 'load_balance_walk';
       else return decided(owner, 'ring_hit', head.level);
     }
     // With loadFactor ≥ 1 the least-loaded worker always passes the load check (PH-6a).
@@ -76,7 +79,7 @@ class PrefixHashPolicy implements Policy {
     const owners = new Set(heads.flatMap(({ owner }) => owner ?? []));
     return {
       ring: heads.map(({ head, owner }) => ({ level: head.level, owner: owner?.id })),
-      gate: [...owners].map((owner) => this.#gate(owner, candidates)),
+      gate: gateTerms([...owners], this.#limitsOf(candidates)),
     };
   }
 
@@ -85,15 +88,10 @@ class PrefixHashPolicy implements Policy {
     this.#heads = new PrefixHeads(this.#hash, this.#options);
   }
 
-  /** The load check (PH-8): hot = above both limits. The mean counts this request too; an idle fleet is never hot. */
-  #gate(worker: WorkerSignals, candidates: CandidateSet): GateTerms {
+  /** The load check (PH-8). The mean counts this request too, so that nobody in an idle fleet is above it. */
+  #limitsOf(candidates: CandidateSet): SpillLimits {
     const { loadFactor, balanceAbsThreshold } = this.#options;
-    const { inFlight } = worker;
-    const mean = (candidates.inFlight + 1) / candidates.size;
-    const relativeMargin = inFlight - mean * loadFactor;
-    const absoluteMargin = inFlight - (mean + balanceAbsThreshold);
-    const hot = candidates.inFlight > 0 && relativeMargin > 0 && absoluteMargin > 0;
-    return { worker: worker.id, inFlight, mean, relativeMargin, absoluteMargin, hot };
+    return spillLimits((candidates.inFlight + 1) / candidates.size, loadFactor, balanceAbsThreshold);
   }
 }
 

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import type { PowerOfTwoOptions } from '../../src/options/policy-options.js';
 import { bucket } from '../../src/policies/bucket.js';
 import { cacheAware } from '../../src/policies/cache-aware.js';
 import { consistentHashing } from '../../src/policies/consistent-hashing.js';
 import { leastLoad } from '../../src/policies/least-load.js';
 import { manual } from '../../src/policies/manual.js';
 import { passthrough } from '../../src/policies/passthrough.js';
-import { type PowerOfTwoOptions, powerOfTwo } from '../../src/policies/power-of-two.js';
+import { powerOfTwo } from '../../src/policies/power-of-two.js';
 import { prefixHash } from '../../src/policies/prefix-hash.js';
 import { random } from '../../src/policies/random.js';
 import { roundRobin } from '../../src/policies/round-robin.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type BucketOptions, bucket, createBucket } from '../../src/policies/bucket.js';
+import type { BucketOptions } from '../../src/options/policy-options.js';
+import { bucket, createBucket } from '../../src/policies/bucket.js';
 import { bucketRecompute, initialBucketRanges } from '../../src/policies/bucket-boundaries.js';
 import type { StandalonePolicy } from '../../src/policies/standalone.js';
 

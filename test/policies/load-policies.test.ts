@@ -1,9 +1,10 @@
 import { createRouter, loadHash } from 'kvroute';
 import { describe, expect, it } from 'vitest';
+import type { PowerOfTwoOptions } from '../../src/options/policy-options.js';
 import { cacheAware } from '../../src/policies/cache-aware.js';
 import { leastLoad } from '../../src/policies/least-load.js';
 import { manual } from '../../src/policies/manual.js';
-import { type PowerOfTwoOptions, powerOfTwo } from '../../src/policies/power-of-two.js';
+import { powerOfTwo } from '../../src/policies/power-of-two.js';
 import { prefixHash } from '../../src/policies/prefix-hash.js';
 import type { StandalonePolicy } from '../../src/policies/standalone.js';
 import type { Candidate } from '../../src/workers/candidate.js';
