@@ -22,8 +22,11 @@ export interface OverloadThresholds {
 
 /** The router's overload options (OV-3). */
 export interface RouterOverloadOptions {
+  /** KV usage of 0.9 vetoes where no other usage is given. */
   readonly workerOverloadProtection: boolean;
+  /** Waiting requests that veto, summed over ranks; undefined = never. */
   readonly workerOverloadWaitingRequests: number | undefined;
+  /** KV usage that vetoes, mean over ranks, above 0 and at most 1; undefined = as `workerOverloadProtection` says. */
   readonly workerOverloadTokenUsage: number | undefined;
 }
 
@@ -33,7 +36,9 @@ export type WorkerOverload = OptionsOf<typeof workerOverloadTable>;
 /** Which signal tripped, at what value. */
 export interface OverloadVerdict {
   readonly signal: 'waiting_requests' | 'kv_cache_usage';
+  /** What the report shows, over all ranks: requests, or a ratio. */
   readonly value: number;
+  /** What it reached; in the same unit. */
   readonly threshold: number;
 }
 
@@ -110,14 +115,14 @@ export function emptySelection(pool: Iterable<{ readonly overloaded: boolean }>)
 const minRetryAfterMs = 1000;
 
 /**
- * When a shed request may come back: the shortest interval at which a worker of the pool is polled, its own or the
- * router's, in milliseconds, at least 1 000 (OV-20).
+ * When a shed request may come back: the interval at which the pool is polled, that is the shortest one that a worker of
+ * it asks for, else the router's (OV-20, LR-20). Milliseconds, at least 1 000.
  */
 export function shedRetryAfterMs(
   pool: Iterable<{ readonly loadMonitorIntervalMs?: number | undefined }>,
   routerIntervalMs: number,
 ): number {
   let shortest = Infinity;
-  for (const worker of pool) shortest = Math.min(shortest, worker.loadMonitorIntervalMs ?? routerIntervalMs);
+  for (const worker of pool) shortest = Math.min(shortest, worker.loadMonitorIntervalMs ?? Infinity);
   return Math.max(minRetryAfterMs, shortest === Infinity ? routerIntervalMs : shortest);
 }

@@ -158,11 +158,14 @@ describe('emptySelection of what is no pool', () => {
 });
 
 describe('shedRetryAfterMs', () => {
-  it('OV-20: the shortest poll interval of the pool, the router’s where a worker has none, at least 1 s', () => {
+  it('OV-20, LR-20: the shortest interval that a worker of the pool asks for, else the router’s, at least 1 s', () => {
     expect(shedRetryAfterMs([{}, {}], 10_000)).toBe(10_000);
     expect(shedRetryAfterMs([{ loadMonitorIntervalMs: 4000 }, {}], 10_000)).toBe(4000);
     expect(shedRetryAfterMs([{ loadMonitorIntervalMs: 20_000 }], 10_000)).toBe(20_000);
-    expect(shedRetryAfterMs([{ loadMonitorIntervalMs: 20_000 }, {}], 10_000)).toBe(10_000);
+    expect(shedRetryAfterMs([{ loadMonitorIntervalMs: 20_000 }, {}], 10_000)).toBe(20_000);
+    expect(shedRetryAfterMs([{ loadMonitorIntervalMs: 20_000 }, { loadMonitorIntervalMs: 15_000 }], 10_000)).toBe(
+      15_000,
+    );
     expect(shedRetryAfterMs([], 250)).toBe(1000);
   });
 });
