@@ -2,7 +2,7 @@
  * A report summed up over its data-parallel ranks (LR-3), once, when it is applied; every selection reads only this.
  * Counts and throughputs are summed, fractions averaged over the ranks that have them; nothing is clamped here.
  */
-import { type LoadReport, ranksOf } from './report.js';
+import { type LoadReport, type RankLoad, ranksOf } from './report.js';
 
 /** The aggregate every scorer reads. */
 export interface LoadSummary {
@@ -42,6 +42,13 @@ const numberFields = [
   'maxRunningRequests',
 ] as const;
 
+const disaggregationFields = [
+  'kvTransferLatencyMs',
+  'kvTransferSpeedGbps',
+  'prefillQueueRequests',
+  'decodeQueueRequests',
+] as const;
+
 /**
  * Sums a report up.
  *
@@ -65,10 +72,7 @@ export function summarizeReport(
   let usageRanks = 0;
   let maxRunningRequests: number | undefined;
   for (const rank of ranks) {
-    if (typeof rank !== 'object' || rank === null) return 'invalid';
-    for (const field of numberFields) {
-      if (!isFiniteOrAbsent(rank[field])) return 'invalid';
-    }
+    if (!isReadable(rank)) return 'invalid';
     waitingRequests += rank.waitingRequests ?? 0;
     if (rank.waitingTokens !== undefined) waitingTokens = (waitingTokens ?? 0) + rank.waitingTokens;
     tokensPerSecond += rank.tokensPerSecond ?? 0;
@@ -94,6 +98,16 @@ export function summarizeReport(
     observedAt,
     expiresAt,
   };
+}
+
+/** Whether all numbers of a rank are finite or absent. */
+function isReadable(rank: RankLoad): boolean {
+  if (typeof rank !== 'object' || rank === null) return false;
+  if (!numberFields.every((field) => isFiniteOrAbsent(rank[field]))) return false;
+  const disaggregation = rank.disaggregation ?? undefined;
+  if (disaggregation === undefined) return true;
+  if (typeof disaggregation !== 'object') return false;
+  return disaggregationFields.every((field) => isFiniteOrAbsent(disaggregation[field]));
 }
 
 function isFiniteOrAbsent(value: unknown): boolean {

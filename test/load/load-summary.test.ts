@@ -22,6 +22,12 @@ describe('LR-3: aggregation over ranks', () => {
     });
   });
 
+  it('LR-2: what a rank says about disaggregation is kept in the report and no part of the sums', () => {
+    const report = { disaggregation: { mode: null, kvTransferLatencyMs: 1.5, decodeQueueRequests: 0 } };
+    expect(summarize(report)).toMatchObject({ report, waitingRequests: 0, tokensPerSecond: 0 });
+    expect(summarize({ disaggregation: null })).toMatchObject({ waitingRequests: 0 });
+  });
+
   it('LR-3: sums are taken before any clamp', () => {
     expect(summarize({ ranks: [{ waitingRequests: -3 }, { waitingRequests: 5 }] })).toMatchObject({
       waitingRequests: 2,
@@ -50,6 +56,9 @@ describe('LR-5, LR-11a: what is no report', () => {
     ['infinity', { ranks: [{}, { usedTokens: Infinity }] }],
     ['a string', { waitingRequests: '3' }],
     ['null for a number', { tokensPerSecond: null }],
+    ['NaN about disaggregation', { disaggregation: { kvTransferLatencyMs: Number.NaN } }],
+    ['infinity about disaggregation', { ranks: [{}, { disaggregation: { decodeQueueRequests: Infinity } }] }],
+    ['disaggregation that is no object', { disaggregation: 'prefill' }],
     ['a non-finite instant', { observedAt: Number.NaN }],
     ['no object', 3],
     ['null', null],

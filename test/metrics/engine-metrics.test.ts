@@ -90,7 +90,7 @@ describe('engine gauges', () => {
           },
         },
         { dpRank: 1, disaggregation: { mode: 'sideways' as 'prefill', prefillQueueRequests: 1 } },
-        { dpRank: 2, disaggregation: { mode: null, prefillQueueRequests: Number.NaN, decodeQueueRequests: 6 } },
+        { dpRank: 2, disaggregation: { mode: null, decodeQueueRequests: 6 } },
         { dpRank: 3 },
       ],
     } as LoadReport);
