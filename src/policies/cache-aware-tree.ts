@@ -1,6 +1,6 @@
 /**
- * The tree index of `cache_aware` (section D of spec 05): a string tree for text and a token tree for token ids, each
- * made when it is first needed. Text and token requests never match each other (CA-4).
+ * The tree index of `cache_aware` (section D of spec 05): a string tree for text and a token tree for token ids, the
+ * latter made when it is first needed. Text and token requests never match each other (CA-4).
  *
  * `decide` only matches; `record` inserts for the worker finally chosen and continues from that match, so a request
  * costs one descent, O(prefix).
@@ -17,20 +17,19 @@ import type { PolicyExplanation } from './explanation.js';
 import type { LearnedPiece } from './learned-state.js';
 import type { Decision, DecisionContext, LearnedPlacement, PolicyEvents } from './policy.js';
 
-const nothingKnown: TreeMatch = { matchedUnits: 0, requestUnits: 0, tenants: [] };
-
 export class TreeAffinity {
   readonly #affinity: Affinity;
   readonly #events: PolicyEvents;
   readonly #partitionOf: PartitionOf;
   readonly #salt: number | undefined;
   #settings: CacheAwareSettings;
-  #text: StringTree | undefined;
+  /** Its tenants are the registered workers from the start (CA-40): a fleet is not to be registered by a request. */
+  readonly #text: StringTree;
+  /** Sizes of a tree that nobody uses are not told. */
+  #textIsUsed = false;
   #tokens: TokenTree | undefined;
   #evictedText = 0;
   #evictedTokens = 0;
-  /** Registered workers: the tenants a string tree starts with (CA-40). */
-  readonly #registered = new Set<WorkerId>();
 
   constructor(
     settings: CacheAwareSettings,
@@ -44,6 +43,7 @@ export class TreeAffinity {
     this.#affinity = affinity;
     this.#events = events;
     this.#partitionOf = partitionOf;
+    this.#text = new StringTree(settings);
   }
 
   decide(request: RequestView, candidates: CandidateSet, ctx: DecisionContext): Decision {
@@ -86,7 +86,7 @@ export class TreeAffinity {
     const namespace = this.#partitionOf(request, ctx);
     if (tokens === undefined) {
       const units = request.text ?? '';
-      const use = this.#textTree().insert(units, worker, namespace);
+      const use = this.#usedText().insert(units, worker, namespace);
       if (use > 0) this.#events.placement?.({ kind: 'text', namespace, units, worker, use });
     } else {
       const use = this.#tokenTree().insert(tokens, worker, namespace);
@@ -97,18 +97,16 @@ export class TreeAffinity {
   /** Merges a placement of another instance. Its shape was checked (LB-34). */
   applyPlacement({ units, worker, use, namespace }: LearnedPlacement): boolean {
     return typeof units === 'string'
-      ? this.#textTree().insertPlacement(units, worker, use, namespace)
+      ? this.#usedText().insertPlacement(units, worker, use, namespace)
       : this.#tokenTree().insertPlacement(units, worker, use, namespace);
   }
 
   workerAdded(worker: WorkerId): void {
-    this.#registered.add(worker);
-    this.#text?.addTenant(worker);
+    this.#text.addTenant(worker);
   }
 
   workerRemoved(worker: WorkerId): void {
-    this.#registered.delete(worker);
-    this.#text?.removeTenant(worker);
+    this.#text.removeTenant(worker);
     this.#tokens?.removeTenant(worker);
   }
 
@@ -116,7 +114,7 @@ export class TreeAffinity {
   configure(settings: CacheAwareSettings): void {
     if (settings.blockSize !== this.#settings.blockSize) this.#dropTokens();
     this.#settings = settings;
-    if (this.#text !== undefined) this.#text.maxTreeSize = settings.maxTreeSize;
+    this.#text.maxTreeSize = settings.maxTreeSize;
     if (this.#tokens !== undefined) this.#tokens.maxTreeSize = settings.maxTreeSize;
   }
 
@@ -130,10 +128,10 @@ export class TreeAffinity {
 
   /** Frees what removed workers held and evicts what is over the budget; returns whether work is left. */
   maintain(budget: MaintenanceBudget): boolean {
-    const [textSize, tokensSize] = [this.#text?.size ?? 0, this.#tokens?.size ?? 0];
-    const textLeft = this.#text?.maintain(budget) ?? false;
+    const [textSize, tokensSize] = [this.#text.size, this.#tokens?.size ?? 0];
+    const textLeft = this.#text.maintain(budget);
     const tokensLeft = this.#tokens?.maintain(budget) ?? false;
-    this.#evictedText += textSize - (this.#text?.size ?? 0);
+    this.#evictedText += textSize - this.#text.size;
     this.#evictedTokens += tokensSize - (this.#tokens?.size ?? 0);
     return textLeft || tokensLeft;
   }
@@ -141,7 +139,7 @@ export class TreeAffinity {
   /** Tells the sizes at the end of an eviction pass, and what the calls since the last one evicted (OB-22, OB-23). */
   reportSizes(): void {
     const { treeEvicted } = this.#events;
-    if (this.#text !== undefined) {
+    if (this.#textIsUsed) {
       const { size, tenantCount: tenants } = this.#text;
       treeEvicted?.({ tree: 'string', evictedUnits: this.#evictedText, size, tenants });
     }
@@ -154,24 +152,22 @@ export class TreeAffinity {
   }
 
   *pieces(): Generator<LearnedPiece, void, undefined> {
-    for (const data of this.#text?.pieces() ?? []) yield { kind: 'text', data };
+    for (const data of this.#text.pieces()) yield { kind: 'text', data };
     for (const data of this.#tokens?.pieces() ?? []) yield { kind: 'tokens', data };
   }
 
   restore(piece: LearnedPiece, accepts: (worker: WorkerId) => boolean): RestoreResult {
     return piece.kind === 'text'
-      ? this.#textTree().restore(piece.data as TreePiece<string>, accepts)
+      ? this.#usedText().restore(piece.data as TreePiece<string>, accepts)
       : this.#tokenTree().restore(piece.data as TreePiece<number[]>, accepts);
   }
 
   #match(request: RequestView, ctx: DecisionContext): TreeMatch {
     const tokens = request.routingTokens;
     const namespace = this.#partitionOf(request, ctx);
-    const match =
-      tokens === undefined
-        ? this.#text?.match(request.text ?? '', namespace)
-        : this.#tokenTree().match(tokens, namespace);
-    return match ?? nothingKnown;
+    return tokens === undefined
+      ? this.#text.match(request.text ?? '', namespace)
+      : this.#tokenTree().match(tokens, namespace);
   }
 
   /** Ranks the candidates among the tenants, when enough of the request matched (CA-34, CA-36). */
@@ -190,11 +186,8 @@ export class TreeAffinity {
     }
   }
 
-  #textTree(): StringTree {
-    if (this.#text === undefined) {
-      this.#text = new StringTree(this.#settings);
-      for (const worker of this.#registered) this.#text.addTenant(worker);
-    }
+  #usedText(): StringTree {
+    this.#textIsUsed = true;
     return this.#text;
   }
 
