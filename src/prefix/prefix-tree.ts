@@ -111,8 +111,11 @@ export interface PrefixTree<Units, Label> {
   evictTo(units: number): number;
 
   /**
-   * The placements as snapshot pieces of at most `placementsPerPiece`, oldest use first. Other calls may come between
-   * pieces: what is recorded meanwhile may be included or not, and nothing is listed wrongly.
+   * The placements as snapshot pieces of at most `placementsPerPiece` (default 256), fewer when prompts are long, oldest
+   * use first (LB-33). Other calls may come between pieces: what is recorded meanwhile may be included or not, nothing is
+   * listed wrongly, and each recording makes the next piece larger by one placement at most.
+   *
+   * @throws TypeError with the first piece, when `placementsPerPiece` is no number
    */
   pieces(placementsPerPiece?: number): Generator<TreePiece<Label>, void, undefined>;
   /** The placements one by one, oldest use first, each with its whole path. */

@@ -1,6 +1,7 @@
 /**
- * What both prefix trees do alike: namespaces, recording a path for a tenant, splitting and joining nodes, eviction and
- * reclamation. How labels are stored and compared is the trees' business (`Labels`).
+ * What both prefix trees do alike: recording a path for a tenant, splitting and joining nodes, evicting and reclaiming
+ * one holding. When to evict is said in `radix-upkeep.ts`; how labels are stored and compared is the trees' business
+ * (`Labels`).
  *
  * Invariants between calls: a living tenant of a node is a tenant of all its ancestors, with a use at least as late
  * (CA-30); `size` equals a recount (B05, B78); a node somebody holds or that has children, and no other, is in the tree;
@@ -14,6 +15,7 @@ import { Ends } from './radix-ends.js';
 import { Holders } from './radix-holders.js';
 import { Holdings } from './radix-holdings.js';
 import { addChild, hasChildren, onlyChild, RadixNode, removeChild, replaceChild } from './radix-node.js';
+import { Roots } from './radix-roots.js';
 import { Tenants } from './radix-tenants.js';
 
 /** What a tree knows about its labels. */
@@ -47,11 +49,13 @@ export class RadixCore<Label> {
   readonly ends: Ends<Label> = new Ends(this.holdings);
   readonly holders: Holders<Label> = new Holders(this.holdings, this.tenants);
   readonly labels: Labels<Label>;
-  readonly #root: RadixNode<Label>;
-  readonly #namespaceRoots = new Map<string, RadixNode<Label>>();
-  readonly #namespaces = new Map<RadixNode<Label>, string>();
+  readonly roots: Roots<Label>;
+  /** Nodes in memory, roots not counted. */
   nodeCount = 0;
+  /** The last use given out, here or elsewhere. */
   lastUse = 0;
+  /** Requests recorded and placements merged. */
+  recordings = 0;
   maxTreeSize: number;
   /** Holdings that splits have made since `settle` last took note of them. */
   copiedHoldings = 0;
@@ -61,7 +65,7 @@ export class RadixCore<Label> {
   constructor(labels: Labels<Label>, maxTreeSize: number) {
     this.labels = labels;
     this.maxTreeSize = maxTreeSize;
-    this.#root = new RadixNode<Label>(labels.empty, 0, 0, 0, undefined);
+    this.roots = new Roots(labels.empty);
   }
 
   /**
@@ -71,28 +75,6 @@ export class RadixCore<Label> {
   isOverBudget(): boolean {
     const { size, liveHoldings } = this.tenants;
     return size > this.maxTreeSize || (liveHoldings > minHoldings && liveHoldings > this.maxTreeSize / unitsPerHolding);
-  }
-
-  // Namespaces: one root each, all in the same budget (CA-106).
-
-  rootOf(namespace: string | undefined): RadixNode<Label> | undefined {
-    return namespace === undefined ? this.#root : this.#namespaceRoots.get(namespace);
-  }
-
-  makeRoot(namespace: string): RadixNode<Label> {
-    const root = new RadixNode<Label>(this.labels.empty, 0, 0, 0, undefined);
-    this.#namespaceRoots.set(namespace, root);
-    this.#namespaces.set(root, namespace);
-    return root;
-  }
-
-  namespaceOf(root: RadixNode<Label>): string | undefined {
-    return this.#namespaces.get(root);
-  }
-
-  /** All roots, that of requests without a namespace first. */
-  roots(): RadixNode<Label>[] {
-    return [this.#root, ...this.#namespaceRoots.values()];
   }
 
   // Reading.
@@ -174,7 +156,7 @@ export class RadixCore<Label> {
   /** Cuts a node after `length` storage units and returns the new node in front; both have the same living tenants. */
   split(node: RadixNode<Label>, length: number): RadixNode<Label> {
     const parent = node.parent as RadixNode<Label>;
-    const head = new RadixNode<Label>(this.labels.empty, 0, 0, 0, parent);
+    const head = new RadixNode<Label>(this.labels.empty, parent);
     replaceChild(parent, this.labels.keyOf(node), node, head);
     this.labels.split(node, head, length);
     addChild(head, this.labels.keyOf(node), node);
@@ -231,7 +213,7 @@ export class RadixCore<Label> {
     while (current.newestHolding === 0 && !hasChildren(current)) {
       const parent = current.parent;
       if (parent === undefined) {
-        this.#dropRoot(current);
+        this.roots.drop(current);
         return;
       }
       this.#removeNode(current, parent);
@@ -258,13 +240,6 @@ export class RadixCore<Label> {
     node.label = this.labels.empty;
     node.parent = undefined;
     this.nodeCount--;
-  }
-
-  #dropRoot(root: RadixNode<Label>): void {
-    const namespace = this.#namespaces.get(root);
-    if (namespace === undefined) return;
-    this.#namespaces.delete(root);
-    this.#namespaceRoots.delete(namespace);
   }
 
   /** Joins a node with its only child when nothing tells them apart (B07). The child takes the node's place. */

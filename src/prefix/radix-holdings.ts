@@ -1,14 +1,14 @@
 /**
- * Who holds which node: one holding for each (node, tenant) pair, kept as eight 32-bit words in pages of typed arrays,
+ * Who holds which node: one holding for each (node, tenant) pair, kept as eight 32-bit words in chunks of typed arrays,
  * so that the garbage collector never walks them and growth never copies. A holding is a number; 0 means none. Each is
  * in up to three lists: its node's holders (`Holders`), the ends (`Ends`), and, here, the holdings of its tenant, so
  * that a removed worker's memory is found without a search (CA-44). All operations are O(1).
  */
 import type { RadixNode } from './radix-node.js';
 
-const pageBits = 10;
-const pageSize = 1 << pageBits;
-const pageMask = pageSize - 1;
+const chunkShift = 10;
+const holdingsPerChunk = 1 << chunkShift;
+const withinChunk = holdingsPerChunk - 1;
 
 const maxSmallInteger = 2 ** 30 - 1;
 
@@ -25,15 +25,15 @@ export const newerHolderWord = 6;
 /** In `newerEndWord` of a holding that is not an end. */
 export const notAnEnd = -1;
 
-class Page<Label> {
-  readonly words: Int32Array = new Int32Array(pageSize * holdingWords);
+class Chunk<Label> {
+  readonly words: Int32Array = new Int32Array(holdingsPerChunk * holdingWords);
   /** Uses of holdings that are not their node's newest; that one's is in the node. */
-  readonly uses: Float64Array = new Float64Array(pageSize);
-  readonly nodes: (RadixNode<Label> | undefined)[] = new Array(pageSize).fill(undefined);
+  readonly uses: Float64Array = new Float64Array(holdingsPerChunk);
+  readonly nodes: (RadixNode<Label> | undefined)[] = new Array(holdingsPerChunk).fill(undefined);
 }
 
 export class Holdings<Label> {
-  readonly #pages: Page<Label>[] = [new Page()];
+  readonly #chunks: Chunk<Label>[] = [new Chunk()];
   // Holding 0 is never given out: its words are where the list of ends begins and ends.
   #count = 1;
   #firstFree = 0;
@@ -45,12 +45,12 @@ export class Holdings<Label> {
     let holding = this.#firstFree;
     if (holding === 0) {
       holding = this.#count++;
-      if (holding >> pageBits === this.#pages.length) this.#pages.push(new Page());
+      if (holding >> chunkShift === this.#chunks.length) this.#chunks.push(new Chunk());
     } else {
       this.#firstFree = this.word(holding, nextOfTenantWord);
     }
-    const { words, uses, nodes } = this.#pages[holding >> pageBits] as Page<Label>;
-    const slot = holding & pageMask;
+    const { words, uses, nodes } = this.#chunks[holding >> chunkShift] as Chunk<Label>;
+    const slot = holding & withinChunk;
     const at = slot * holdingWords;
     nodes[slot] = node;
     uses[slot] = use;
@@ -68,7 +68,7 @@ export class Holdings<Label> {
 
   /** Frees a holding that is in its tenant's list only. */
   free(holding: number): void {
-    (this.#pages[holding >> pageBits] as Page<Label>).nodes[holding & pageMask] = undefined;
+    (this.#chunks[holding >> chunkShift] as Chunk<Label>).nodes[holding & withinChunk] = undefined;
     const previous = this.word(holding, previousOfTenantWord);
     const next = this.word(holding, nextOfTenantWord);
     if (previous === 0) this.#firstOfTenant[this.tenant(holding)] = next;
@@ -79,7 +79,7 @@ export class Holdings<Label> {
   }
 
   node(holding: number): RadixNode<Label> {
-    return (this.#pages[holding >> pageBits] as Page<Label>).nodes[holding & pageMask] as RadixNode<Label>;
+    return (this.#chunks[holding >> chunkShift] as Chunk<Label>).nodes[holding & withinChunk] as RadixNode<Label>;
   }
 
   tenant(holding: number): number {
@@ -103,22 +103,22 @@ export class Holdings<Label> {
   }
 
   storedUse(holding: number): number {
-    const use = (this.#pages[holding >> pageBits] as Page<Label>).uses[holding & pageMask] as number;
+    const use = (this.#chunks[holding >> chunkShift] as Chunk<Label>).uses[holding & withinChunk] as number;
     // An engine keeps a small integer in the node itself, and any other number in an object of its own beside it.
     return use <= maxSmallInteger ? use | 0 : use;
   }
 
   storeUse(holding: number, use: number): void {
-    (this.#pages[holding >> pageBits] as Page<Label>).uses[holding & pageMask] = use;
+    (this.#chunks[holding >> chunkShift] as Chunk<Label>).uses[holding & withinChunk] = use;
   }
 
   word(holding: number, word: number): number {
-    const { words } = this.#pages[holding >> pageBits] as Page<Label>;
-    return words[(holding & pageMask) * holdingWords + word] as number;
+    const { words } = this.#chunks[holding >> chunkShift] as Chunk<Label>;
+    return words[(holding & withinChunk) * holdingWords + word] as number;
   }
 
   setWord(holding: number, word: number, value: number): void {
-    const { words } = this.#pages[holding >> pageBits] as Page<Label>;
-    words[(holding & pageMask) * holdingWords + word] = value;
+    const { words } = this.#chunks[holding >> chunkShift] as Chunk<Label>;
+    words[(holding & withinChunk) * holdingWords + word] = value;
   }
 }

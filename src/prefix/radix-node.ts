@@ -5,15 +5,15 @@
  * All operations are O(1) for keys without twins.
  */
 
-/** @typeParam Label a string in the string tree, a block of ids in the token tree */
+/** @typeParam Label a string in the string tree, the slab that holds the ids in the token tree */
 export class RadixNode<Label> {
   label: Label;
-  /** String tree: length of the string the label is a part of. Token tree: where the label starts in its block. */
-  extent: number;
+  /** String tree: length of the string the label is a part of. Token tree: where the label starts in its slab. */
+  extent = 0;
   /** String tree: length of the label in code units, which takes long to ask a string of any kind. Token tree: unused. */
-  length: number;
+  length = 0;
   /** Length of the label in units: code points, or token ids. */
-  units: number;
+  units = 0;
   /** Undefined for roots and for nodes that were removed. */
   parent: RadixNode<Label> | undefined;
   /** The next child of the same parent with the same key. */
@@ -37,11 +37,8 @@ export class RadixNode<Label> {
   /** Holdings by tenant, once there are many. */
   holdingIndex: Map<number, number> | undefined = undefined;
 
-  constructor(label: Label, extent: number, length: number, units: number, parent: RadixNode<Label> | undefined) {
+  constructor(label: Label, parent: RadixNode<Label> | undefined) {
     this.label = label;
-    this.extent = extent;
-    this.length = length;
-    this.units = units;
     this.parent = parent;
   }
 }
@@ -89,6 +86,7 @@ export function hasChildren<Label>(node: RadixNode<Label>): boolean {
   return node.child !== undefined || node.children !== undefined;
 }
 
+/** The child of a node that has exactly one. */
 export function onlyChild<Label>(node: RadixNode<Label>): RadixNode<Label> | undefined {
   return node.child?.twin === undefined ? node.child : undefined;
 }

@@ -17,6 +17,7 @@ export function matchAt<Label>(core: RadixCore<Label>, path: RadixPath<Label>): 
 export function record<Label>(core: RadixCore<Label>, end: RadixNode<Label>, tenant: number): number {
   const before = core.tenants.size;
   const use = ++core.lastUse;
+  core.recordings++;
   core.hold(end, tenant, use);
   settle(core, core.tenants.size - before);
   return use;
@@ -25,6 +26,7 @@ export function record<Label>(core: RadixCore<Label>, end: RadixNode<Label>, ten
 /** As `record`, for a use that was given out elsewhere. */
 export function merge<Label>(core: RadixCore<Label>, end: RadixNode<Label>, tenant: number, use: number): void {
   const before = core.tenants.size;
+  core.recordings++;
   core.holdMerged(end, tenant, use);
   settle(core, core.tenants.size - before);
 }

@@ -1,8 +1,8 @@
 /**
- * The labels of the token tree: runs of ids in large blocks, named by block and offset, so that a split costs nothing
- * and no array is made per label. Space that is released is used again: an empty block is refilled, and a block that is
+ * The labels of the token tree: runs of ids in large slabs, named by slab and offset, so that a split costs nothing
+ * and no array is made per label. Space that is released is used again: an empty slab is refilled, and a slab that is
  * less than half in use is emptied by moving its labels, twice as many ids as were released (each released id pays for
- * its share). So blocks take at most about twice the ids they hold, plus the one being filled and a spare.
+ * its share). So slabs take at most about twice the ids they hold, plus the one being filled and a spare.
  */
 import { RoutingConfigError } from '../errors.js';
 import { Words } from '../runtime/words.js';
@@ -10,8 +10,8 @@ import type { Labels } from './radix-core.js';
 import type { RadixNode } from './radix-node.js';
 import { TokenHash } from './token-hash.js';
 
-const firstBlockTokens = 4096;
-const maxBlockTokens = 1 << 20;
+const firstSlabTokens = 4096;
+const maxSlabTokens = 1 << 20;
 
 /** Labels looked at by one `compactSome`. */
 const labelsPerStep = 8;
@@ -19,13 +19,13 @@ const labelsPerStep = 8;
 /** Labels looked at by one `compact` at most. */
 const labelsPerCall = 1024;
 
-export class TokenBlock {
+export class TokenSlab {
   readonly words: Words;
   /** Ids written so far, and those still in use. */
   used = 0;
   live = 0;
   /** Every node whose label was put here; some have gone or moved since. */
-  readonly nodes: RadixNode<TokenBlock>[] = [];
+  readonly nodes: RadixNode<TokenSlab>[] = [];
   /** Waits to be emptied. */
   isSparse = false;
 
@@ -34,21 +34,21 @@ export class TokenBlock {
   }
 }
 
-export class TokenLabels implements Labels<TokenBlock> {
-  readonly empty: TokenBlock = new TokenBlock(0);
-  readonly #blockSize: number;
+export class TokenLabels implements Labels<TokenSlab> {
+  readonly empty: TokenSlab = new TokenSlab(0);
+  readonly #pageSize: number;
   readonly #hash = new TokenHash();
   readonly #salt: number;
-  #filling: TokenBlock = this.empty;
-  #spare: TokenBlock | undefined = undefined;
-  readonly #sparse: TokenBlock[] = [];
-  #nextBlockTokens = firstBlockTokens;
+  #filling: TokenSlab = this.empty;
+  #spare: TokenSlab | undefined = undefined;
+  readonly #sparse: TokenSlab[] = [];
+  #nextSlabTokens = firstSlabTokens;
   /** Ids released since the last `compact`. */
   #released = 0;
 
-  constructor(blockSize: number, salt: number) {
+  constructor(pageSize: number, salt: number) {
     if (!Number.isInteger(salt)) throw new RoutingConfigError('salt', salt, 'must be a 32-bit integer');
-    this.#blockSize = blockSize;
+    this.#pageSize = pageSize;
     this.#salt = salt;
   }
 
@@ -56,28 +56,28 @@ export class TokenLabels implements Labels<TokenBlock> {
   pageKey(tokens: Uint32Array, from: number): number {
     const hash = this.#hash;
     hash.start(this.#salt, ~this.#salt);
-    hash.mix(tokens, from, from + this.#blockSize);
+    hash.mix(tokens, from, from + this.#pageSize);
     hash.close();
     return hash.low;
   }
 
   /** Stores `count` ids of `source`, from `from` on, as the label of `node`. */
-  put(node: RadixNode<TokenBlock>, source: Words, from: number, count: number): void {
-    const block = this.#blockFor(count);
-    block.words.copyFrom(block.used, source, from, count);
-    node.label = block;
-    node.extent = block.used;
+  put(node: RadixNode<TokenSlab>, source: Words, from: number, count: number): void {
+    const slab = this.#slabFor(count);
+    slab.words.copyFrom(slab.used, source, from, count);
+    node.label = slab;
+    node.extent = slab.used;
     node.units = count;
-    block.nodes.push(node);
-    block.used += count;
-    block.live += count;
+    slab.nodes.push(node);
+    slab.used += count;
+    slab.live += count;
   }
 
-  keyOf(node: RadixNode<TokenBlock>): number {
+  keyOf(node: RadixNode<TokenSlab>): number {
     return this.pageKey(node.label.words.at, node.extent);
   }
 
-  split(node: RadixNode<TokenBlock>, head: RadixNode<TokenBlock>, length: number): void {
+  split(node: RadixNode<TokenSlab>, head: RadixNode<TokenSlab>, length: number): void {
     head.label = node.label;
     head.extent = node.extent;
     head.units = length;
@@ -86,7 +86,7 @@ export class TokenLabels implements Labels<TokenBlock> {
     head.label.nodes.push(head);
   }
 
-  join(head: RadixNode<TokenBlock>, tail: RadixNode<TokenBlock>): void {
+  join(head: RadixNode<TokenSlab>, tail: RadixNode<TokenSlab>): void {
     const units = head.units + tail.units;
     if (head.label === tail.label && head.extent + head.units === tail.extent) {
       tail.extent = head.extent;
@@ -94,21 +94,21 @@ export class TokenLabels implements Labels<TokenBlock> {
       return;
     }
     const { label, extent, units: tailUnits } = tail;
-    const block = this.#blockFor(units);
-    const at = block.used;
-    block.words.copyFrom(at, head.label.words, head.extent, head.units);
-    block.words.copyFrom(at + head.units, label.words, extent, tailUnits);
-    block.used += units;
-    block.live += units;
+    const slab = this.#slabFor(units);
+    const at = slab.used;
+    slab.words.copyFrom(at, head.label.words, head.extent, head.units);
+    slab.words.copyFrom(at + head.units, label.words, extent, tailUnits);
+    slab.used += units;
+    slab.live += units;
     this.#free(head.label, head.units);
     this.#free(label, tailUnits);
-    tail.label = block;
+    tail.label = slab;
     tail.extent = at;
     tail.units = units;
-    block.nodes.push(tail);
+    slab.nodes.push(tail);
   }
 
-  release(node: RadixNode<TokenBlock>): void {
+  release(node: RadixNode<TokenSlab>): void {
     this.#free(node.label, node.units);
   }
 
@@ -123,59 +123,59 @@ export class TokenLabels implements Labels<TokenBlock> {
     return this.#sparse.length > 0;
   }
 
-  /** Moves one label out of a sparse block; returns its ids. */
+  /** Moves one label out of a sparse slab; returns its ids. */
   #moveOne(): number {
-    const block = this.#sparse[this.#sparse.length - 1] as TokenBlock;
-    const node = block.nodes.pop();
-    if (node === undefined || block.live === 0) {
+    const slab = this.#sparse[this.#sparse.length - 1] as TokenSlab;
+    const node = slab.nodes.pop();
+    if (node === undefined || slab.live === 0) {
       this.#sparse.pop();
-      block.isSparse = false;
-      this.#recycle(block);
+      slab.isSparse = false;
+      this.#recycle(slab);
       return 0;
     }
-    if (node.label !== block) return 0;
-    this.put(node, block.words, node.extent, node.units);
-    block.live -= node.units;
+    if (node.label !== slab) return 0;
+    this.put(node, slab.words, node.extent, node.units);
+    slab.live -= node.units;
     return node.units;
   }
 
-  /** A block with room for `count` ids. */
-  #blockFor(count: number): TokenBlock {
+  /** A slab with room for `count` ids. */
+  #slabFor(count: number): TokenSlab {
     const filling = this.#filling;
     if (filling.used + count <= filling.words.at.length) return filling;
-    // Alone, a long label wastes nothing; here it might leave much of a block empty.
-    if (count > this.#nextBlockTokens >> 3) return new TokenBlock(count);
+    // Alone, a long label wastes nothing; here it might leave much of a slab empty.
+    if (count > this.#nextSlabTokens >> 3) return new TokenSlab(count);
     if (this.#spare !== undefined && this.#spare.words.at.length >= count) {
       this.#filling = this.#spare;
       this.#spare = undefined;
     } else {
-      this.#filling = new TokenBlock(this.#nextBlockTokens);
-      this.#nextBlockTokens = Math.min(2 * this.#nextBlockTokens, maxBlockTokens);
+      this.#filling = new TokenSlab(this.#nextSlabTokens);
+      this.#nextSlabTokens = Math.min(2 * this.#nextSlabTokens, maxSlabTokens);
     }
     this.#free(filling, 0);
     return this.#filling;
   }
 
-  #free(block: TokenBlock, count: number): void {
-    block.live -= count;
+  #free(slab: TokenSlab, count: number): void {
+    slab.live -= count;
     this.#released += count;
-    if (block === this.#filling) {
-      if (block.live > 0) return;
-      block.used = 0;
-      block.nodes.length = 0;
-    } else if (block.live === 0 && !block.isSparse) {
-      this.#recycle(block);
-    } else if (2 * block.live < block.used && !block.isSparse) {
-      block.isSparse = true;
-      this.#sparse.push(block);
+    if (slab === this.#filling) {
+      if (slab.live > 0) return;
+      slab.used = 0;
+      slab.nodes.length = 0;
+    } else if (slab.live === 0 && !slab.isSparse) {
+      this.#recycle(slab);
+    } else if (2 * slab.live < slab.used && !slab.isSparse) {
+      slab.isSparse = true;
+      this.#sparse.push(slab);
     }
   }
 
-  /** Keeps an empty block for later when it is worth it. */
-  #recycle(block: TokenBlock): void {
-    block.used = 0;
-    block.nodes.length = 0;
-    const tokens = block.words.at.length;
-    if (tokens <= maxBlockTokens && tokens > (this.#spare?.words.at.length ?? 0)) this.#spare = block;
+  /** Keeps an empty slab for later when it is worth it. */
+  #recycle(slab: TokenSlab): void {
+    slab.used = 0;
+    slab.nodes.length = 0;
+    const tokens = slab.words.at.length;
+    if (tokens <= maxSlabTokens && tokens > (this.#spare?.words.at.length ?? 0)) this.#spare = slab;
   }
 }

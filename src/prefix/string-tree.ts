@@ -9,13 +9,14 @@ import { countCodePoints } from '../runtime/text.js';
 import type { WorkerId } from '../workers/candidate.js';
 import { checkNamespace } from './namespace.js';
 import type { PrefixTree, RestoreResult, TreeMatch, TreePiece, TreePlacement } from './prefix-tree.js';
+import { printTree } from './print-tree.js';
 import { RadixCore } from './radix-core.js';
 import { childOf, RadixNode } from './radix-node.js';
 import { RadixPath } from './radix-path.js';
 import { isKnown, matchAt, merge, record } from './radix-record.js';
 import { agreement, codePointsOf, copyText, insidePair, textKey, textLabels } from './radix-text.js';
 import { checkedBudget, evictTreeTo, maintainTree, settle } from './radix-upkeep.js';
-import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
+import { type LabelReader, piecesOf, placementsOf, restorePiece } from './tree-snapshot.js';
 import { checkUse } from './use.js';
 
 /** How large a string tree may grow. */
@@ -145,7 +146,7 @@ export class StringTree implements PrefixTree<string, string> {
     const path = this.#path;
     const mayBeDead = core.tenants.deadHoldings > 0;
     const length = text.length;
-    let node = core.rootOf(namespace);
+    let node = core.roots.of(namespace);
     let deepest: RadixNode<string> | undefined;
     let partial: RadixNode<string> | undefined;
     let readable = true;
@@ -206,14 +207,10 @@ export class StringTree implements PrefixTree<string, string> {
     const parent = partial === undefined ? last : core.split(partial, agreed);
     const known = position + agreed;
     if (known === text.length && parent !== undefined) return parent;
-    const length = text.length - known;
-    const leaf = new RadixNode(
-      copyText(text, known, text.length),
-      length,
-      length,
-      requestUnits - knownUnits,
-      parent ?? core.makeRoot(namespace as string),
-    );
+    const leaf = new RadixNode(copyText(text, known, text.length), parent ?? core.roots.add(namespace as string));
+    leaf.length = text.length - known;
+    leaf.extent = leaf.length;
+    leaf.units = requestUnits - knownUnits;
     core.addNode(textKey(text, known), leaf);
     return leaf;
   }

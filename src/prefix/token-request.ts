@@ -10,7 +10,7 @@ import { badToken, checkTokenList, isTokenId, type TokenIds } from './token-ids.
 const copiedTokens = 4096;
 
 export class TokenRequest {
-  readonly #blockSize: number;
+  readonly #pageSize: number;
   readonly #copy = new Words(new Uint32Array(copiedTokens));
   words: Words = this.#copy;
   /** Ids in whole pages. */
@@ -18,15 +18,15 @@ export class TokenRequest {
   /** Whether `words` is the caller's memory. */
   isInPlace = false;
 
-  constructor(blockSize: number) {
-    this.#blockSize = blockSize;
+  constructor(pageSize: number) {
+    this.#pageSize = pageSize;
   }
 
   /** @throws TypeError on `tokens`, before anything changes */
   read(tokens: TokenIds): void {
     const isArray = tokens instanceof Uint32Array;
     checkTokenList(tokens);
-    const length = tokens.length - (tokens.length % this.#blockSize);
+    const length = tokens.length - (tokens.length % this.#pageSize);
     let words = this.#copy;
     if (isArray) {
       if (length > copiedTokens) words = new Words(tokens);

@@ -9,15 +9,16 @@ import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import { checkNamespace } from './namespace.js';
 import type { PrefixTree, RestoreResult, TreeMatch, TreePiece, TreePlacement } from './prefix-tree.js';
+import { printTree } from './print-tree.js';
 import { RadixCore } from './radix-core.js';
 import { childOf, RadixNode } from './radix-node.js';
 import { RadixPath } from './radix-path.js';
 import { isKnown, matchAt, merge, record } from './radix-record.js';
-import { type TokenBlock, TokenLabels } from './radix-tokens.js';
+import { TokenLabels, type TokenSlab } from './radix-tokens.js';
 import { checkedBudget, evictTreeTo, maintainTree, settle } from './radix-upkeep.js';
 import { checkTokenList, isTokenId, type TokenIds } from './token-ids.js';
 import { TokenRequest } from './token-request.js';
-import { type LabelReader, piecesOf, placementsOf, printTree, restorePiece } from './tree-snapshot.js';
+import { type LabelReader, piecesOf, placementsOf, restorePiece } from './tree-snapshot.js';
 import { checkUse } from './use.js';
 
 /** How large a token tree may grow, and its pages. */
@@ -33,12 +34,12 @@ export interface TokenTreeOptions {
   readonly salt?: number | undefined;
 }
 
-/** A prefix tree over token ids that works in whole pages (CA-51…CA-58). */
+/** A prefix tree over token ids that works in whole pages of `blockSize` ids (CA-30, CA-33, CA-39). */
 export class TokenTree implements PrefixTree<TokenIds, number[]> {
   readonly #labels: TokenLabels;
-  readonly #core: RadixCore<TokenBlock>;
-  readonly #blockSize: number;
-  readonly #path = new RadixPath<TokenBlock>();
+  readonly #core: RadixCore<TokenSlab>;
+  readonly #pageSize: number;
+  readonly #path = new RadixPath<TokenSlab>();
   readonly #request: TokenRequest;
   // The request `#path` belongs to; undefined when it belongs to none.
   #tokens: TokenIds | undefined = undefined;
@@ -51,7 +52,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     if (!Number.isSafeInteger(blockSize) || blockSize < 1) {
       throw new RoutingConfigError('blockSize', blockSize, 'must be a positive integer');
     }
-    this.#blockSize = blockSize;
+    this.#pageSize = blockSize;
     this.#request = new TokenRequest(blockSize);
     this.#labels = new TokenLabels(blockSize, options.salt ?? 0);
     this.#core = new RadixCore(this.#labels, checkedBudget(options.maxTreeSize));
@@ -179,9 +180,9 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     const path = this.#path;
     const length = this.#request.length;
     const mayBeDead = core.tenants.deadHoldings > 0;
-    let node = core.rootOf(namespace);
-    let deepest: RadixNode<TokenBlock> | undefined;
-    let partial: RadixNode<TokenBlock> | undefined;
+    let node = core.roots.of(namespace);
+    let deepest: RadixNode<TokenSlab> | undefined;
+    let partial: RadixNode<TokenSlab> | undefined;
     let readable = true;
     let position = 0;
     let agreed = 0;
@@ -220,7 +221,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
   #agreed = 0;
 
   /** The child that agrees with the request from `position` on for a page at least. */
-  #agreeingChild(node: RadixNode<TokenBlock>, position: number): RadixNode<TokenBlock> | undefined {
+  #agreeingChild(node: RadixNode<TokenSlab>, position: number): RadixNode<TokenSlab> | undefined {
     this.#key = this.#labels.pageKey(this.#request.words.at, position);
     let child = childOf(node, this.#key);
     while (child !== undefined) {
@@ -232,19 +233,19 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
   }
 
   /** Ids, in whole pages, that the request from `position` on shares with a node's label from `skipped` on. */
-  #agreedPages(position: number, node: RadixNode<TokenBlock>, skipped: number): number {
+  #agreedPages(position: number, node: RadixNode<TokenSlab>, skipped: number): number {
     const count = Math.min(node.units - skipped, this.#request.length - position);
     const agreed = this.#request.words.agreement(position, node.label.words, node.extent + skipped, count);
-    return agreed - (agreed % this.#blockSize);
+    return agreed - (agreed % this.#pageSize);
   }
 
   /** The node that ends where the request does: found, split off or added. */
-  #endNode(namespace: string | undefined): RadixNode<TokenBlock> {
+  #endNode(namespace: string | undefined): RadixNode<TokenSlab> {
     const core = this.#core;
     const { last, partial, agreed, knownUnits } = this.#path;
     const parent = partial === undefined ? last : core.split(partial, agreed);
     if (knownUnits === this.#request.length && parent !== undefined) return parent;
-    const leaf = new RadixNode(this.#labels.empty, 0, 0, 0, parent ?? core.makeRoot(namespace as string));
+    const leaf = new RadixNode(this.#labels.empty, parent ?? core.roots.add(namespace as string));
     this.#labels.put(leaf, this.#request.words, knownUnits, this.#request.length - knownUnits);
     // The descent ended by looking for this page, unless it ended inside a node or had nowhere to look.
     core.addNode(partial === undefined && last !== undefined ? this.#key : this.#labels.keyOf(leaf), leaf);
@@ -252,7 +253,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
   }
 }
 
-const tokenReader: LabelReader<TokenBlock, number[], Uint32Array> = {
+const tokenReader: LabelReader<TokenSlab, number[], Uint32Array> = {
   partOf: (node) => Array.from(node.label.words.at.subarray(node.extent, node.extent + node.units)),
   unitsOf: joined,
   isPart: (value): value is number[] => Array.isArray(value) && value.length > 0 && allOf(value, isTokenId),

@@ -1,13 +1,14 @@
 /**
  * Reading a prefix tree out and back in (LB-33, LB-34). The ends of a tree with their uses describe it completely (see
- * `Holdings`), so a snapshot lists them, oldest first, in pieces; inside a piece each node is written once. Merging
- * the pieces into an empty tree, in any order, gives the same tree.
+ * `Ends`), so a snapshot lists them, oldest first, in pieces; inside a piece each node is written once. Merging the
+ * pieces into an empty tree, in any order, gives the same tree.
  */
-import { checkNumber, refuse, show } from '../errors.js';
+import { checkNumber, refuse } from '../errors.js';
 import type { WorkerId } from '../workers/candidate.js';
+import { EndsWalk } from './ends-walk.js';
 import type { PrefixTree, RestoreResult, TreePiece, TreePlacement } from './prefix-tree.js';
 import type { RadixCore } from './radix-core.js';
-import { childrenOf, type RadixNode } from './radix-node.js';
+import type { RadixNode } from './radix-node.js';
 import { isUse } from './use.js';
 
 /** How a tree's labels are read: `Part` is a label as plain data, `Units` a whole request. */
@@ -23,12 +24,10 @@ const defaultPlacementsPerPiece = 256;
 /** A piece whose labels hold this many units is full with fewer placements: long prompts must not make it slow. */
 const unitsPerPiece = 16_384;
 
-/** Ends remembered, so that a walk finds its place again when some of them have moved. */
-const endsRemembered = 256;
-
 /**
- * The pieces of a tree. It may change between two of them: an end that moves while it waits is met later, and a piece
- * grows by the number of uses given out since the last one, so that the walk overtakes a busy tree.
+ * The pieces of a tree, which may change between two of them (see `EndsWalk`).
+ *
+ * @throws TypeError with the first piece, for a number of placements that is no number
  */
 export function* piecesOf<Label, Part>(
   core: RadixCore<Label>,
@@ -38,7 +37,7 @@ export function* piecesOf<Label, Part>(
   checkNumber(placementsPerPiece, 'placementsPerPiece');
   const walk = new EndsWalk(core);
   let piece = new PieceWriter(core, reader);
-  for (let ends = walk.next(1); ends.length > 0; ends = walk.next(1)) {
+  for (let ends = walk.next(); ends.length > 0; ends = walk.next()) {
     for (const end of ends) piece.add(end);
     if (piece.placements < placementsPerPiece && piece.units < unitsPerPiece) continue;
     yield piece.written();
@@ -53,7 +52,7 @@ export function* placementsOf<Label, Part, Units>(
   reader: LabelReader<Label, Part, Units>,
 ): Generator<TreePlacement<Units>, void, undefined> {
   const walk = new EndsWalk(core);
-  for (let ends = walk.next(1); ends.length > 0; ends = walk.next(1)) {
+  for (let ends = walk.next(); ends.length > 0; ends = walk.next()) {
     for (const end of ends) {
       // It may have gone while the last one was looked at; its place may have been given to another end, which is as good.
       const worker = core.ends.has(end) ? core.tenants.workerOf(core.holdings.tenant(end)) : undefined;
@@ -62,57 +61,8 @@ export function* placementsOf<Label, Part, Units>(
       let node = core.holdings.node(end);
       for (; node.parent !== undefined; node = node.parent) parts.push(reader.partOf(node));
       const use = core.holdings.use(end);
-      yield { namespace: core.namespaceOf(node), units: reader.unitsOf(parts.reverse()), worker, use };
+      yield { namespace: core.roots.namespaceOf(node), units: reader.unitsOf(parts.reverse()), worker, use };
     }
-  }
-}
-
-/** Walks the ends of living tenants, oldest first, while the tree changes. */
-class EndsWalk<Label> {
-  readonly #core: RadixCore<Label>;
-  #visited: { readonly end: number; readonly use: number }[] = [];
-  #lastUse: number;
-  /** Set once the newest end was reached: what comes after is news, and a busy tree would never run out of it. */
-  #isOver = false;
-
-  constructor(core: RadixCore<Label>) {
-    this.#core = core;
-    this.#lastUse = core.lastUse;
-  }
-
-  /** The next ends; none when the walk is over. */
-  next(count: number): number[] {
-    const { holdings, tenants, lastUse } = this.#core;
-    const wanted = count + (lastUse - this.#lastUse);
-    this.#lastUse = lastUse;
-    const found: number[] = [];
-    let end = this.#isOver ? 0 : this.#resume();
-    if (this.#visited.length >= 2 * endsRemembered) this.#visited = this.#visited.slice(-endsRemembered);
-    for (; end !== 0 && found.length < wanted; end = this.#core.ends.newer(end)) {
-      this.#visited.push({ end, use: holdings.use(end) });
-      if (tenants.workerOf(holdings.tenant(end)) !== undefined) found.push(end);
-    }
-    this.#isOver = end === 0;
-    return found;
-  }
-
-  /** The first end not visited. Mostly the one after the last visited; when that moved, after an earlier one. */
-  #resume(): number {
-    const { ends, holdings } = this.#core;
-    for (let i = this.#visited.length - 1; i >= 0; i--) {
-      const { end, use } = this.#visited[i] as { end: number; use: number };
-      if (ends.has(end) && holdings.use(end) === use) return this.#after(ends.newer(end));
-    }
-    return this.#after(ends.oldest());
-  }
-
-  /** The first end from `end` on whose use is later than that of everything visited. */
-  #after(end: number): number {
-    const { ends, holdings } = this.#core;
-    const use = this.#visited[this.#visited.length - 1]?.use ?? 0;
-    let next = end;
-    while (next !== 0 && holdings.use(next) < use) next = ends.newer(next);
-    return next;
   }
 }
 
@@ -138,7 +88,7 @@ class PieceWriter<Label, Part> {
     const { holdings, tenants } = this.#core;
     const worker = tenants.workerOf(holdings.tenant(end)) as WorkerId;
     this.placements += 1;
-    this.#holds.push(this.#indexOf(holdings.node(end)), position(this.#workers, worker), holdings.use(end));
+    this.#holds.push(this.#indexOf(holdings.node(end)), positionIn(this.#workers, worker), holdings.use(end));
   }
 
   written(): TreePiece<Part> {
@@ -151,6 +101,7 @@ class PieceWriter<Label, Part> {
     };
   }
 
+  /** The index of a node in the piece; writes it, and what is missing above it, when it is new. */
   #indexOf(node: RadixNode<Label>): number {
     const missing: RadixNode<Label>[] = [];
     let above: RadixNode<Label> = node;
@@ -159,7 +110,7 @@ class PieceWriter<Label, Part> {
       index = this.#nodes.get(above);
       if (index !== undefined) break;
       if (above.parent === undefined) {
-        index = -1 - position(this.#namespaces, this.#core.namespaceOf(above) ?? null);
+        index = -1 - positionIn(this.#namespaces, this.#core.roots.namespaceOf(above) ?? null);
         break;
       }
       missing.push(above);
@@ -178,14 +129,14 @@ class PieceWriter<Label, Part> {
 }
 
 /** The position of a key in its map, added when it is new. */
-function position<Key>(positions: Map<Key, number>, key: Key): number {
+function positionIn<Key>(positions: Map<Key, number>, key: Key): number {
   const known = positions.get(key);
   if (known !== undefined) return known;
   positions.set(key, positions.size);
   return positions.size - 1;
 }
 
-/** Merges a piece. It comes from outside: what does not fit is skipped and counted. */
+/** Merges a piece. It comes from outside: what does not fit is skipped and counted (LB-33). */
 export function restorePiece<Label, Part, Units>(
   tree: PrefixTree<Units, Part>,
   reader: LabelReader<Label, Part, Units>,
@@ -200,10 +151,10 @@ export function restorePiece<Label, Part, Units>(
   // Placements share beginnings: each label is checked once.
   const areParts: boolean[] = [];
   for (let i = 0; i < holds.length; i += 3) {
-    const worker = workers[indexOf(holds[i + 1])];
+    const worker = workers[givenIndex(holds[i + 1])];
     const use = holds[i + 2];
     const parts: Part[] = [];
-    let node = indexOf(holds[i]);
+    let node = givenIndex(holds[i]);
     while (node >= 0) {
       const part = labels[node] as Part;
       const parent: unknown = parents[node];
@@ -226,33 +177,7 @@ export function restorePiece<Label, Part, Units>(
   return { restored, skipped };
 }
 
-/** The index a piece gives; what is none leads nowhere. */
-function indexOf(value: unknown): number {
+/** The index that a piece from outside gives; what is none leads nowhere. */
+function givenIndex(value: unknown): number {
   return typeof value === 'number' ? value : Number.NaN;
-}
-
-/** One line for each node: its label, then its tenants with their uses, newest first. */
-export function printTree<Label, Part>(core: RadixCore<Label>, reader: LabelReader<Label, Part, unknown>): string {
-  const lines: string[] = [];
-  for (const root of core.roots()) {
-    const namespace = core.namespaceOf(root);
-    lines.push(namespace === undefined ? '(no namespace)' : `(namespace ${show(namespace)})`);
-    const waiting: [RadixNode<Label>, number][] = [[root, 0]];
-    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      const [node, depth] = next;
-      if (node !== root)
-        lines.push(`${'  '.repeat(depth)}${JSON.stringify(reader.partOf(node))} ${holders(core, node)}`);
-      for (const child of childrenOf(node)) waiting.push([child, depth + 1]);
-    }
-  }
-  return lines.join('\n');
-}
-
-function holders<Label>(core: RadixCore<Label>, node: RadixNode<Label>): string {
-  const shown: string[] = [];
-  for (let holding = node.newestHolding; holding !== 0; holding = core.holders.older(holding)) {
-    const worker = core.tenants.workerOf(core.holdings.tenant(holding));
-    if (worker !== undefined) shown.push(`${worker}@${core.holdings.use(holding)}`);
-  }
-  return shown.join(' ');
 }

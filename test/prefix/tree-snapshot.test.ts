@@ -104,6 +104,18 @@ describe('pieces', () => {
     expect(copy.sizeOf('w1')).toBeGreaterThan(0);
   });
 
+  it('LB-5, LB-34: a merged placement counts as one, however far ahead its use is', () => {
+    const tree = new StringTree({ maxTreeSize: unlimited });
+    for (let i = 0; i < 1000; i++) tree.insert(`${i} prompt`, 'w1');
+    const sizes: number[] = [];
+    for (const { holds } of tree.pieces(10)) {
+      sizes.push(holds.length / 3);
+      tree.insertPlacement(`from elsewhere ${sizes.length}`, 'w2', sizes.length * 1_000_000);
+    }
+    expect(Math.max(...sizes)).toBe(10);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(1000);
+  });
+
   it('LB-33: survive JSON and structured clone, lone surrogates and high ids included', () => {
     const text = new StringTree({ maxTreeSize: unlimited });
     text.insert('\ud83d alone, 😀, __proto__', '__proto__', 'constructor');
