@@ -49,7 +49,7 @@ export interface FollowedBody<B> {
   readonly body: B;
   /** Stops a wrapped body at its source, without waiting for the next chunk (B33). Never throws. */
   cancel(): void;
-  /** Takes the hooks off a Node stream; the lease calls it when it ends some other way (LB-24). */
+  /** Takes the hooks off a Node stream; the lease calls it when it ends some other way (LB-24). Never throws. */
   unhook(): void;
 }
 
@@ -103,8 +103,14 @@ function followWebStream<B>(body: B & WebStreamLike, end: BodyEnd): FollowedBody
       return cancelled;
     },
   }) as B;
-  // A source that fails to cancel has no one left to tell.
-  return { body: wrapped, cancel: () => void reader.cancel().catch(nothing), unhook: nothing };
+  return { body: wrapped, cancel: () => void stop(() => reader.cancel()), unhook: nothing };
+}
+
+/** Stops a source, of whatever make. One that fails to stop has no one left to tell (LB-15). */
+async function stop(source: () => unknown): Promise<void> {
+  try {
+    await source();
+  } catch {}
 }
 
 /** @returns takes the hooks off */
@@ -123,7 +129,11 @@ function followNodeStream(stream: NodeStreamLike, end: BodyEnd): () => void {
     return nothing;
   }
   const unhook = (): void => {
-    for (const [event, listener] of listeners) stream.off(event, listener);
+    try {
+      for (const [event, listener] of listeners) stream.off(event, listener);
+    } catch {
+      // A stream of the host's own that fails here keeps listeners that do nothing, and no count (LB-15).
+    }
   };
   const settle = (report: () => void): void => {
     unhook();
@@ -163,5 +173,5 @@ function followIterable<B>(body: B & AsyncIterable<unknown>, end: BodyEnd): Foll
       };
     },
   };
-  return { body: wrapped as B, cancel: () => void running?.return?.().catch(nothing), unhook: nothing };
+  return { body: wrapped as B, cancel: () => void stop(() => running?.return?.()), unhook: nothing };
 }

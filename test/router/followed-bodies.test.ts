@@ -184,4 +184,35 @@ describe('bodies', () => {
     expect(() => lease.follow('text')).toThrow(/^body: /);
     expect([lease.open, lease.following, inFlight(router)]).toEqual([true, false, 1]);
   });
+
+  it('LB-15, LB-20: a body that fails to be let go of, or to be stopped, leaves no count behind and breaks no call', async () => {
+    const unwilling = (): never => {
+      throw new Error('not now');
+    };
+    const stream = { on: () => {}, off: unwilling, readableEnded: false };
+    const { router } = await following(stream);
+    const lease = router.begin('a');
+    lease.follow(stream);
+    lease.end();
+    expect(inFlight(router)).toBe(1);
+
+    for (const stop of [unwilling, () => ({ done: true, value: undefined })]) {
+      const own = await oneWorker();
+      const controller = new AbortController();
+      const followed = own
+        .begin('a', { signal: controller.signal })
+        .follow({
+          [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}), return: stop as never }),
+        });
+      void followed[Symbol.asyncIterator]().next();
+      const uncaught: unknown[] = [];
+      const note = (error: unknown) => uncaught.push(error);
+      process.on('uncaughtException', note);
+      controller.abort();
+      await turn();
+      process.off('uncaughtException', note);
+      expect(inFlight(own)).toBe(0);
+      expect(uncaught).toEqual([]);
+    }
+  });
 });
