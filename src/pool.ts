@@ -33,7 +33,7 @@ export class Pool {
   readonly all: AvailableList = new AvailableList();
   /** The workers registered without a model; only in the pool `unknown`. */
   readonly unnamed: AvailableList | undefined;
-  /** Members at the last look for warnings about the size of the fleet. */
+  /** Members when warnings about the size of the fleet were last looked for (LB-41). */
   inspectedSize = -1;
   readonly #owner: PoolOwner;
   #plan: PolicyPlan;

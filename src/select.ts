@@ -4,11 +4,11 @@ import type { RouterCore } from './core.js';
 import { type Attempt, commit, emptyOutcome, recordOfAttempt, workerOf } from './decide.js';
 import { checkOptions } from './errors.js';
 import type { Lease } from './lease.js';
+import { warnAboutUse } from './option-warnings.js';
 import { manualRoutingKey } from './policies/manual.js';
 import type { Leg } from './policies/policy.js';
 import type { Pool } from './pool.js';
 import { legOfKind } from './pools.js';
-import { warnAboutFleet, warnAboutMissingTokens } from './reconfigure.js';
 import { RequestView, refuse } from './request.js';
 import { type DecisionRecord, type NotSelected, notSelected } from './selection.js';
 import { composePinKey, pinModel } from './sticky/pin-key.js';
@@ -102,12 +102,7 @@ export function finish(core: RouterCore, attempt: Attempt): Selection {
     core.hub.release();
   }
   tell(core, selection);
-  const { pool } = attempt.scope;
-  if (pool.needsTokens && attempt.view.routingTokens === undefined) warnAboutMissingTokens(core, pool);
-  if (pool.inspectedSize !== pool.all.size) {
-    pool.inspectedSize = pool.all.size;
-    warnAboutFleet(core, pool);
-  }
+  warnAboutUse(core, attempt.scope.pool, attempt.view);
   return selection;
 }
 
