@@ -5,7 +5,7 @@
  *
  * Expiry is decided on reading, so sweeping only frees memory (LB-5). Heads form a list in order of their last record:
  * what has expired is at its stale end, so a sweep looks at nothing else, and at the bound the stalest head makes room
- * (LB-31). Removing a worker is O(1): its number is never given again and leads nowhere from then on (CA-75).
+ * (LB-31). Removing a worker is O(1) (`HeadOwners`, CA-75).
  * Probing is one pass over the tokens, recording O(boundaries). About 110 bytes a head.
  */
 
@@ -14,8 +14,10 @@ import { ascending } from '../options/lists.js';
 import { resolveOptions } from '../options/validate.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
+import { HeadOwners } from './head-owners.js';
 import { HeadProbe } from './head-probe.js';
 import { HeadTable, holdersPerHead, noHead } from './head-table.js';
+import { indexIn } from './index-in.js';
 import { checkNamespace } from './namespace.js';
 import type { RestoreResult } from './prefix-tree.js';
 import { checkTokenList, type TokenIds } from './token-ids.js';
@@ -28,9 +30,9 @@ const defaultMaxHeads = 1_000_000;
 export interface HashIndexOptions {
   /** Token positions at which heads are remembered: positive integers, strictly ascending (CA-70). */
   readonly boundaries: readonly number[];
-  /** How long a holder stays live after its last record, milliseconds (CA-72). */
+  /** How long a holder stays live after its last record, milliseconds ≥ 0, Infinity included (CA-72). */
   readonly ttlMs: number;
-  /** Bound on the number of heads. Default 1 000 000, about 110 MB when full; nothing is allocated ahead. */
+  /** Bound on the number of heads, an integer ≥ 1 (LB-31). Default 1 000 000, about 110 MB when full; nothing is allocated ahead. */
   readonly maxHeads?: number | undefined;
 }
 
@@ -55,16 +57,13 @@ const nobody: readonly WorkerId[] = [];
 
 /** Remembers who was given a prompt with the same first tokens, at fixed boundaries (CA-70 to CA-76). */
 export class HashIndex {
-  /** May be replaced at any time: heads at other boundaries are no longer found and expire (LB-35). */
+  /** Token positions at which heads are remembered. May be replaced at any time: heads at other boundaries are no longer found and expire (LB-35). */
   boundaries: readonly number[];
-  /** May be changed at any time. */
+  /** How long a holder stays live, milliseconds (CA-72). May be changed at any time. */
   ttlMs: number;
   readonly #maxHeads: number;
   readonly #table = new HeadTable();
-  /** Owner numbers of the workers, never given twice: a removed worker's number leads nowhere. */
-  readonly #owners = new Map<WorkerId, number>();
-  readonly #workers = new Map<number, WorkerId>();
-  #ownersGiven = 0;
+  readonly #owners = new HeadOwners();
   #lastUse = 0;
   readonly #probe: HeadProbe = new HeadProbe();
 
@@ -89,6 +88,7 @@ export class HashIndex {
   /**
    * Hashes the request up to each boundary it reaches; the longest part is read once.
    *
+   * @returns the heads, valid until the next probe of this index
    * @throws TypeError on `tokens` when a plain list holds something else than ids, as far as it is read (LB-42)
    */
   probe(tokens: TokenIds, namespace?: string): HeadProbe {
@@ -98,7 +98,12 @@ export class HashIndex {
     return this.#probe;
   }
 
-  /** Live holders of the head at a boundary of the last probe, most recent first (CA-72). Changes nothing. */
+  /**
+   * Live holders of a head of the last probe, most recent first (CA-72). Changes nothing.
+   *
+   * @param index position of the boundary, from 0 to `probe.count` − 1
+   * @param now milliseconds, on the clock of all calls
+   */
   holders(probe: HeadProbe, index: number, now: number): readonly WorkerId[] {
     const head = this.#table.find(probe.low(index), probe.high(index));
     return head === noHead ? nobody : this.#liveHolders(head, now);
@@ -108,11 +113,12 @@ export class HashIndex {
    * Remembers that the worker was given the request of the last probe, at every applicable boundary (CA-71).
    *
    * @returns the use the placement got; 0 when no boundary applies
+   * @throws TypeError for a worker id that is no string, and a time that is no number (LB-42)
    */
   record(probe: HeadProbe, worker: WorkerId, now: number): number {
     if (probe.count === 0) return 0;
     checkNumber(now, 'now');
-    const owner = this.#ownerOf(worker);
+    const owner = this.#owners.numberOf(worker);
     const use = ++this.#lastUse;
     this.#place(probe, owner, use, now);
     return use;
@@ -123,21 +129,19 @@ export class HashIndex {
    * the latest uses stay, so neither order nor repetition matters.
    *
    * @returns whether anything changed
+   * @throws TypeError for a worker id, a use or a time that is none (LB-42)
    */
   merge(probe: HeadProbe, worker: WorkerId, use: number, now: number): boolean {
     checkUse(use);
     checkNumber(now, 'now');
-    const owner = this.#ownerOf(worker);
+    const owner = this.#owners.numberOf(worker);
     if (use > this.#lastUse) this.#lastUse = use;
     return this.#place(probe, owner, use, now);
   }
 
   /** Forgets a worker, at once and at every head; one added again under the same id starts with nothing (CA-75). */
   removeWorker(worker: WorkerId): void {
-    const owner = this.#owners.get(worker);
-    if (owner === undefined) return;
-    this.#owners.delete(worker);
-    this.#workers.delete(owner);
+    this.#owners.remove(worker);
   }
 
   /** Frees heads whose holders have all expired, stalest first; returns whether work is left (CA-72, LB-5). */
@@ -164,8 +168,7 @@ export class HashIndex {
     const table = this.#table;
     let head = 0;
     while (head < table.headEnd) {
-      const indexes = new Map<number, number>();
-      const workers: WorkerId[] = [];
+      const workers = new Map<WorkerId, number>();
       const heads: number[] = [];
       for (let listed = 0; head < table.headEnd && listed < headsPerPiece; head++) {
         const places = this.#livePlaces(head, now);
@@ -173,20 +176,19 @@ export class HashIndex {
         listed++;
         heads.push(table.low(head), table.high(head), places.length);
         for (const place of places) {
-          const owner = table.owner(head, place);
-          let index = indexes.get(owner);
-          if (index === undefined) {
-            index = workers.push(this.#workers.get(owner) as WorkerId) - 1;
-            indexes.set(owner, index);
-          }
-          heads.push(index, Math.max(0, now - table.touchMs(head, place)), table.use(head, place));
+          const worker = indexIn(workers, this.#idOf(table.owner(head, place)));
+          heads.push(worker, Math.max(0, now - table.touchMs(head, place)), table.use(head, place));
         }
       }
-      if (heads.length > 0) yield { workers, heads };
+      if (heads.length > 0) yield { workers: [...workers.keys()], heads };
     }
   }
 
-  /** Merges a piece for the workers `accepts` knows. Others, expired and malformed ones are skipped and counted (LB-33). */
+  /**
+   * Merges a piece for the workers `accepts` knows. Others, expired and malformed ones are skipped and counted (LB-33).
+   *
+   * @throws TypeError when `accepts` is no function, or `now` no number
+   */
   restore(piece: HashPiece, accepts: (worker: WorkerId) => boolean, now: number): RestoreResult {
     if (typeof accepts !== 'function') throw refuse('accepts', 'a function', accepts);
     checkNumber(now, 'now');
@@ -213,16 +215,11 @@ export class HashIndex {
         } else {
           restored++;
           if (use > this.#lastUse) this.#lastUse = use;
-          this.#placeAt(low, high, this.#ownerOf(worker), use, now - age, now);
+          this.#placeAt(low, high, this.#owners.numberOf(worker), use, now - age, now);
         }
       }
     }
     return { restored, skipped };
-  }
-
-  /** Bytes held, for measuring. */
-  get byteLength(): number {
-    return this.#table.byteLength;
   }
 
   #place(probe: HeadProbe, owner: number, use: number, now: number): boolean {
@@ -276,7 +273,9 @@ export class HashIndex {
 
   #isLive(head: number, place: number, now: number): boolean {
     const owner = this.#table.owner(head, place);
-    return owner !== 0 && now - this.#table.touchMs(head, place) <= this.ttlMs && this.#workers.has(owner);
+    return (
+      owner !== 0 && now - this.#table.touchMs(head, place) <= this.ttlMs && this.#owners.workerOf(owner) !== undefined
+    );
   }
 
   #isExpired(head: number, now: number): boolean {
@@ -294,19 +293,9 @@ export class HashIndex {
     return this.#livePlaces(head, now).map((place) => this.#idOf(this.#table.owner(head, place)));
   }
 
-  #ownerOf(worker: WorkerId): number {
-    let owner = this.#owners.get(worker);
-    if (owner === undefined) {
-      if (typeof worker !== 'string') throw refuse('worker', 'a string', worker);
-      owner = ++this.#ownersGiven;
-      this.#owners.set(worker, owner);
-      this.#workers.set(owner, worker);
-    }
-    return owner;
-  }
-
+  /** The worker of a live holder. */
   #idOf(owner: number): WorkerId {
-    return this.#workers.get(owner) as WorkerId;
+    return this.#owners.workerOf(owner) as WorkerId;
   }
 }
 

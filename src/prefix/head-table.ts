@@ -13,8 +13,10 @@ export const noHead: number = -1;
 
 const headsPerChunk = 1024;
 const chunkShift = 10;
+const withinChunk: number = headsPerChunk - 1;
 
-// A head's integers: its key, the owner in each place (0 = free), its neighbours in the list, plus 1 (0 = none).
+// A head's integers: its key, the owner in each place (0 = free), its neighbours in the list, plus 1 (0 = none). A free
+// head's `fresherAt` leads to the next free one.
 const lowAt = 0;
 const highAt = 1;
 const ownersAt = 2;
@@ -34,6 +36,7 @@ export class HeadTable {
   #freshest = noHead;
   #stalest = noHead;
 
+  /** Heads that can be found. */
   get size(): number {
     return this.#byKey.size;
   }
@@ -47,7 +50,7 @@ export class HeadTable {
   add(low: number, high: number): number {
     const head = this.#take();
     const integers = this.#integersOf(head);
-    const at = (head & (headsPerChunk - 1)) * integersPerHead;
+    const at = (head & withinChunk) * integersPerHead;
     integers[at + lowAt] = low;
     integers[at + highAt] = high;
     this.#byKey.set(low, high, head);
@@ -55,6 +58,7 @@ export class HeadTable {
     return head;
   }
 
+  /** Forgets a head and its holders; its id may be given again. */
   delete(head: number): void {
     this.#unlink(head);
     this.#byKey.delete(this.low(head), this.high(head));
@@ -95,26 +99,20 @@ export class HeadTable {
 
   /** When the holder was last recorded, milliseconds. */
   touchMs(head: number, place: number): number {
-    return this.#doublesOf(head)[(head & (headsPerChunk - 1)) * doublesPerHead + place] as number;
+    return this.#doublesOf(head)[(head & withinChunk) * doublesPerHead + place] as number;
   }
 
   /** The use counter at its last record. */
   use(head: number, place: number): number {
-    return this.#doublesOf(head)[(head & (headsPerChunk - 1)) * doublesPerHead + usesAt + place] as number;
+    return this.#doublesOf(head)[(head & withinChunk) * doublesPerHead + usesAt + place] as number;
   }
 
   setHolder(head: number, place: number, owner: number, touchMs: number, use: number): void {
     this.#write(head, ownersAt + place, owner);
     const doubles = this.#doublesOf(head);
-    const at = (head & (headsPerChunk - 1)) * doublesPerHead + place;
+    const at = (head & withinChunk) * doublesPerHead + place;
     doubles[at] = touchMs;
     doubles[at + usesAt] = use;
-  }
-
-  /** Bytes held, for measuring. */
-  get byteLength(): number {
-    const chunk = headsPerChunk * (integersPerHead * 4 + doublesPerHead * 8);
-    return this.#integers.length * chunk + this.#byKey.byteLength;
   }
 
   #take(): number {
@@ -156,10 +154,10 @@ export class HeadTable {
   }
 
   #read(head: number, field: number): number {
-    return this.#integersOf(head)[(head & (headsPerChunk - 1)) * integersPerHead + field] as number;
+    return this.#integersOf(head)[(head & withinChunk) * integersPerHead + field] as number;
   }
 
   #write(head: number, field: number, value: number): void {
-    this.#integersOf(head)[(head & (headsPerChunk - 1)) * integersPerHead + field] = value;
+    this.#integersOf(head)[(head & withinChunk) * integersPerHead + field] = value;
   }
 }

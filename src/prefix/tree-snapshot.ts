@@ -6,6 +6,7 @@
 import { checkNumber, refuse } from '../errors.js';
 import type { WorkerId } from '../workers/candidate.js';
 import { EndsWalk } from './ends-walk.js';
+import { indexIn } from './index-in.js';
 import type { PrefixTree, RestoreResult, TreePiece, TreePlacement } from './prefix-tree.js';
 import type { RadixCore } from './radix-core.js';
 import type { RadixNode } from './radix-node.js';
@@ -88,7 +89,7 @@ class PieceWriter<Label, Part> {
     const { holdings, tenants } = this.#core;
     const worker = tenants.workerOf(holdings.tenant(end)) as WorkerId;
     this.placements += 1;
-    this.#holds.push(this.#indexOf(holdings.node(end)), positionIn(this.#workers, worker), holdings.use(end));
+    this.#holds.push(this.#indexOf(holdings.node(end)), indexIn(this.#workers, worker), holdings.use(end));
   }
 
   written(): TreePiece<Part> {
@@ -110,7 +111,7 @@ class PieceWriter<Label, Part> {
       index = this.#nodes.get(above);
       if (index !== undefined) break;
       if (above.parent === undefined) {
-        index = -1 - positionIn(this.#namespaces, this.#core.roots.namespaceOf(above) ?? null);
+        index = -1 - indexIn(this.#namespaces, this.#core.roots.namespaceOf(above) ?? null);
         break;
       }
       missing.push(above);
@@ -126,14 +127,6 @@ class PieceWriter<Label, Part> {
     }
     return index;
   }
-}
-
-/** The position of a key in its map, added when it is new. */
-function positionIn<Key>(positions: Map<Key, number>, key: Key): number {
-  const known = positions.get(key);
-  if (known !== undefined) return known;
-  positions.set(key, positions.size);
-  return positions.size - 1;
 }
 
 /** Merges a piece. It comes from outside: what does not fit is skipped and counted (LB-33). */
