@@ -4,9 +4,11 @@
  */
 import { checkNumber, refuse } from '../errors.js';
 
-/** Inclusive at both ends; `high` of the last worker is `Infinity`. */
+/** The request sizes a worker owns, in characters or tokens (BU-2). */
 export interface BucketRange {
+  /** Smallest, inclusive. */
   readonly low: number;
+  /** Largest, inclusive; `Infinity` for the last worker. */
   readonly high: number;
 }
 

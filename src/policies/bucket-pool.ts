@@ -17,24 +17,29 @@ const checkIntervalMs = 5000;
 
 /** A worker of the pool, the lower end of its range and the units routed to it within the window. */
 export interface BucketMember extends RoutedShare {
+  /** Of the worker it stands for. */
   readonly id: WorkerId;
   /** Ranges ascend in member order without gaps: each ends below the next one's lower end, the last is open. */
   low: number;
 }
 
 /** The members, and which of them stands for each candidate. */
-export interface PoolView {
+export interface BucketView {
+  /** What it is the view of. */
   readonly candidates: CandidateSet;
+  /** All of the pool, available or not, in registration order. */
   readonly members: readonly BucketMember[];
+  /** Position by position those of the candidates. */
   readonly ofCandidates: readonly BucketMember[];
 }
 
+/** The members with their ranges, and the traffic that moves these. */
 export class BucketPool {
   /** In registration order. */
   #members: BucketMember[] = [];
   readonly #byId = new Map<WorkerId, BucketMember>();
   readonly #window = new BucketWindow();
-  #lastView: PoolView | undefined;
+  #view: BucketView | undefined;
   #splitDue = false;
   /** Share of a worker at the last adjustment, 0 before the first (BU-9b). */
   #share = 0;
@@ -82,12 +87,12 @@ export class BucketPool {
   }
 
   /** The pool as one decision sees it: made once while candidates and members stay the same. */
-  viewOf(candidates: CandidateSet): PoolView {
+  viewOf(candidates: CandidateSet): BucketView {
     if (this.#splitDue) {
       this.#splitDue = false;
       splitEvenly(this.#members);
     }
-    if (this.#lastView?.candidates === candidates) return this.#lastView;
+    if (this.#view?.candidates === candidates) return this.#view;
     const ofCandidates: BucketMember[] = [];
     const members = this.#members;
     let at = 0;
@@ -98,12 +103,12 @@ export class BucketPool {
       if (member === undefined) return this.#viewWithStrangers(candidates);
       ofCandidates.push(member);
     }
-    this.#lastView = { candidates, members: this.#members, ofCandidates };
-    return this.#lastView;
+    this.#view = { candidates, members: this.#members, ofCandidates };
+    return this.#view;
   }
 
   /** What the pool would be with candidates that were never registered, as `explain` may bring them. */
-  #viewWithStrangers(candidates: CandidateSet): PoolView {
+  #viewWithStrangers(candidates: CandidateSet): BucketView {
     const byId = new Map<WorkerId, BucketMember>();
     for (const id of this.#byId.keys()) byId.set(id, { id, low: 0, routed: 0 });
     const ofCandidates = candidates.workers.map(({ id }) => {
@@ -116,7 +121,7 @@ export class BucketPool {
 
   #startAnew(): void {
     this.#window.forgetOwners();
-    this.#lastView = undefined;
+    this.#view = undefined;
     this.#splitDue = true;
   }
 

@@ -13,9 +13,11 @@ const maxEntries = 16_384;
 
 /** Somebody's share of the window. */
 export interface RoutedShare {
+  /** Sum of the sizes routed to it, in characters or tokens. Only the window writes it. */
   routed: number;
 }
 
+/** The traffic of the last five seconds. */
 export class BucketWindow {
   #sizes = new Float64Array(16);
   #times = new Float64Array(16);

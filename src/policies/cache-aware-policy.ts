@@ -3,13 +3,14 @@
  * once there are any, the trees. Deciding changes nothing; recording remembers the chosen worker as a holder. Who is
  * chosen among the holders is the same for all indexes (affinity.ts).
  */
+import { refuse } from '../errors.js';
 import { isUnderKvPressure } from '../load/kv-pressure.js';
 import type { KvEventFeed } from '../prefix/kv-event-feed.js';
 import type { KvEventIndex } from '../prefix/kv-event-index.js';
 import { namespaceKey } from '../prefix/namespace.js';
 import type { RestoreResult } from '../prefix/prefix-tree.js';
 import { checkUse } from '../prefix/use.js';
-import { type RequestView, refuse } from '../request.js';
+import type { RequestView } from '../request.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';

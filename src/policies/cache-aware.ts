@@ -12,7 +12,9 @@ import { type KvBatchResult, KvEventFeed, type KvIndexSettings } from '../prefix
 import { namespaceKey } from '../prefix/namespace.js';
 import { ElapsedTime } from '../runtime/clock.js';
 import { forkOf, systemRandom } from '../runtime/random.js';
+import { scopeOf } from '../sticky/pin-key.js';
 import type { WorkerId } from '../workers/candidate.js';
+import { unknownModel } from '../workers/worker-spec.js';
 import type { CacheAwareSettings } from './affinity.js';
 import { type CacheAwareDeps, CacheAwarePolicy } from './cache-aware-policy.js';
 import type { LearnedState } from './learned-state.js';
@@ -71,7 +73,7 @@ export function cacheAware(options?: CacheAwareOptions & RuntimeOptions): Standa
   const time = new ElapsedTime(clockOf(resolved));
   return Object.assign(forgetting(policy, standalone(policy, resolved)), {
     applyPlacement: ({ model, leg, ...learned }: ScopedPlacement): boolean => {
-      const namespace = scopedPartition(model ?? 'unknown', leg ?? 'single', learned.namespace);
+      const namespace = scopedPartition(model ?? unknownModel, leg ?? 'single', learned.namespace);
       return policy.applyPlacement({ ...learned, namespace }, time.advance());
     },
     kvEvents: {
@@ -101,7 +103,7 @@ function forgetting(policy: CacheAwarePolicy, alone: StandalonePolicy): Standalo
 }
 
 /** The model under which a policy used alone keeps its one KV index. */
-const allModels = 'unknown';
+const allModels = unknownModel;
 
 /** How the KV index of a pool's model is kept (CA-91, CA-96). */
 function kvIndexSettings(options: CacheAwareSettings): KvIndexSettings {
@@ -110,6 +112,6 @@ function kvIndexSettings(options: CacheAwareSettings): KvIndexSettings {
 
 /** A partition of its own for each model and leg; the request's own for those that name neither. */
 function scopedPartition(model: string, leg: Leg, namespace: string | undefined): string | undefined {
-  if (model === 'unknown' && leg === 'single') return namespace;
-  return `${model.length}:${model}${leg}:${namespace ?? ''}`;
+  if (model === unknownModel && leg === 'single') return namespace;
+  return scopeOf(model, leg) + (namespace ?? '');
 }

@@ -1,5 +1,5 @@
 /** Checks the candidates a policy used alone is given (LB-10a, LB-42). Nothing was changed yet when it throws. O(n). */
-import { refuse } from '../request.js';
+import { refuse } from '../errors.js';
 import type { Candidate, WorkerId } from '../workers/candidate.js';
 
 /**

@@ -5,27 +5,35 @@
  * A head shorter than its budget is hashed whole (B12). Text is cut between code points, reading no further than the
  * deepest head; token ids are hashed as little-endian 32-bit words from one buffer that is kept.
  */
+import { refuse } from '../errors.js';
 import { isTokenId, type TokenIds } from '../prefix/token-ids.js';
-import { type RequestView, refuse } from '../request.js';
+import type { RequestView } from '../request.js';
 import type { Hash64 } from '../runtime/hash.js';
 import { isPairAt } from '../runtime/text.js';
 import { type KeyRules, resolveRoutingKey } from '../sticky/routing-key.js';
 
-/** What of the options says where heads end. */
+/** What of the options of `prefix_hash` says what is hashed. */
 export interface HeadOptions {
+  /** Tokens of the fixed-depth head. */
   readonly prefixTokenCount: number;
+  /** Tokens at which further heads end, ascending; empty = the fixed-depth head only. */
   readonly cacheBoundaries: readonly number[];
+  /** Headers whose routing key is hashed instead, in lower case. */
   readonly routingKeyHeaders: readonly string[];
 }
 
 /** One head. */
 export interface PrefixHead {
+  /** Where it ends: a boundary in tokens, or 0 for a routing key and for the fixed-depth head. */
   readonly level: number;
+  /** Where on the ring it is looked up: 64 bits. */
   readonly hash: bigint;
 }
 
+/** What a token counts as in text (PH-2). */
 const charactersPerToken = 4;
 
+/** The heads of requests, by one set of options. */
 export class PrefixHeads {
   readonly #hash: Hash64;
   readonly #options: HeadOptions;

@@ -20,6 +20,7 @@ import {
 } from '../selection.js';
 import type { Candidate, WorkerId } from '../workers/candidate.js';
 import { CandidateSet, noCandidates } from '../workers/candidate-set.js';
+import { unknownModel } from '../workers/worker-spec.js';
 import { checkCandidates } from './candidate-check.js';
 import type { Decision, DecisionContext, Policy, RingLookup } from './policy.js';
 import { checkedPolicy } from './policy-check.js';
@@ -28,8 +29,11 @@ import { TrackedCandidate } from './tracked-candidate.js';
 
 /** A worker was selected: the caller's own literal. */
 export interface StandaloneSelected<C extends Candidate> {
+  /** Tells it from `NotSelected`. */
   readonly ok: true;
+  /** The literal as it was given, with whatever else it holds. */
   readonly worker: C;
+  /** How the decision came about (LB-11). */
   readonly record: DecisionRecord;
 }
 
@@ -38,6 +42,7 @@ export type StandaloneSelection<C extends Candidate> = StandaloneSelected<C> | N
 
 /** A policy used without a router. */
 export interface StandalonePolicy {
+  /** One of the ten names, or a custom policy's own. */
   readonly name: string;
   /**
    * Chooses one of the candidates and commits the decision: decide and record in one synchronous step (LB-12). The
@@ -84,43 +89,40 @@ export function standalone(
 ): StandalonePolicy {
   const { clock, random, seed, loadReportMaxAgeMs } = checkOptions(options);
   const given = resolveOptions(runtimeTable, { clock, random, seed, loadReportMaxAgeMs });
-  return new Standalone(
-    checkedPolicy(policy),
-    clockOf(given),
-    randomOf(given),
-    given.loadReportMaxAgeMs,
-    ringOf({ ring }),
-  );
+  return new Standalone(checkedPolicy(policy), {
+    clock: clockOf(given),
+    random: randomOf(given),
+    reportMaxAgeMs: given.loadReportMaxAgeMs,
+    ring: ringOf({ ring }),
+  });
+}
+
+/** What a policy used alone works with; a combinator around it goes on with the same. */
+interface Surroundings {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly reportMaxAgeMs: number;
+  readonly ring: RingLookup | MemberRing | undefined;
 }
 
 class Standalone implements StandalonePolicy {
   readonly #policy: Policy;
-  readonly #clock: Clock;
+  readonly #around: Surroundings;
   readonly #time: ElapsedTime;
-  readonly #random: RandomSource;
   // What `explain` draws from when the generator cannot fork (LB-12).
   readonly #spareRandom = seededRandom('explain');
-  readonly #reportMaxAgeMs: number;
-  readonly #ring: RingLookup | undefined;
+  /** The ring, when it is one that follows the ids given. */
   readonly #memberRing: MemberRing | undefined;
   readonly #tracked = new Map<WorkerId, TrackedCandidate>();
   /** The candidates of the last call; reused while the same ids come in the same order. */
   #workers: readonly TrackedCandidate[] = [];
   #candidates: CandidateSet = noCandidates;
 
-  constructor(
-    policy: Policy,
-    clock: Clock,
-    random: RandomSource,
-    reportMaxAgeMs: number,
-    ring: RingLookup | MemberRing | undefined,
-  ) {
+  constructor(policy: Policy, around: Surroundings) {
     this.#policy = policy;
-    this.#clock = clock;
-    this.#time = new ElapsedTime(clock);
-    this.#random = random;
-    this.#reportMaxAgeMs = reportMaxAgeMs;
-    this.#ring = ring;
+    this.#around = around;
+    this.#time = new ElapsedTime(around.clock);
+    const { ring } = around;
     this.#memberRing = ring !== undefined && 'add' in ring ? ring : undefined;
   }
 
@@ -134,7 +136,7 @@ class Standalone implements StandalonePolicy {
     this.#time.advance();
     const available = this.#observe(candidates);
     const eligible = available.without(view.exclude ?? []);
-    const ctx = this.#contextOf(view, available, this.#random);
+    const ctx = this.#contextOf(view, available, this.#around.random);
     const decision = this.#policy.decide(view, eligible, ctx);
     this.#policy.record?.(view, decision, ctx);
     const record = recordOf(decision, this.#policy.name, ctx.model, ctx.leg);
@@ -167,23 +169,25 @@ class Standalone implements StandalonePolicy {
   }
 
   maintain(): boolean {
-    return this.#policy.maintain?.(this.#time.advance(), new TimeBudget(this.#clock, maintenanceBudgetMs)) ?? false;
+    return (
+      this.#policy.maintain?.(this.#time.advance(), new TimeBudget(this.#around.clock, maintenanceBudgetMs)) ?? false
+    );
   }
 
   wrap(combinator: (policy: Policy) => Policy): StandalonePolicy {
-    const policy = checkedPolicy(combinator(this.#policy));
-    return new Standalone(policy, this.#clock, this.#random, this.#reportMaxAgeMs, this.#ring);
+    return new Standalone(checkedPolicy(combinator(this.#policy)), this.#around);
   }
 
   /** Takes over what the literals say and registers the ids that are new. */
   #observe(candidates: readonly Candidate[]): CandidateSet {
+    const { reportMaxAgeMs } = this.#around;
     const workers: TrackedCandidate[] = new Array(candidates.length);
     let inFlight = 0;
     let sameWorkers = candidates.length === this.#workers.length;
     for (let i = 0; i < candidates.length; i++) {
       const candidate = candidates[i] as Candidate;
       const worker = this.#tracked.get(candidate.id) ?? this.#register(candidate.id);
-      worker.update(candidate, i, this.#time, this.#reportMaxAgeMs);
+      worker.update(candidate, i, this.#time, reportMaxAgeMs);
       workers[i] = worker;
       inFlight += worker.inFlight;
       sameWorkers &&= worker === this.#workers[i];
@@ -207,13 +211,13 @@ class Standalone implements StandalonePolicy {
 
   #preview(candidate: Candidate, position: number): TrackedCandidate {
     const preview = this.#tracked.get(candidate.id)?.clone() ?? new TrackedCandidate(candidate.id);
-    preview.update(candidate, position, this.#time, this.#reportMaxAgeMs);
+    preview.update(candidate, position, this.#time, this.#around.reportMaxAgeMs);
     return preview;
   }
 
   #explain(view: RequestView, available: CandidateSet): Explanation {
     const eligible = available.without(view.exclude ?? []);
-    const ctx = this.#contextOf(view, available, forkOf(this.#random, this.#spareRandom));
+    const ctx = this.#contextOf(view, available, forkOf(this.#around.random, this.#spareRandom));
     const decision = this.#policy.decide(view, eligible, ctx);
     const record = recordOf(decision, this.#policy.name, ctx.model, ctx.leg);
     return {
@@ -230,9 +234,9 @@ class Standalone implements StandalonePolicy {
     return {
       now: this.#time.now,
       random,
-      model: view.model ?? 'unknown',
+      model: view.model ?? unknownModel,
       leg: view.leg ?? 'single',
-      ring: this.#ring,
+      ring: this.#around.ring,
       available,
     };
   }

@@ -2,13 +2,13 @@
  * A candidate literal as policies see it, with what has to outlast the literal: its credit and when its report was
  * first seen (LB-10a). One is kept per id.
  */
-import type { LoadSummary } from '../load/load-summary.js';
-import { type RefusedReport, summarizeReport } from '../load/load-summary.js';
+import { type LoadSummary, type RefusedReport, summarizeReport } from '../load/load-summary.js';
 import type { LoadReport } from '../load/report.js';
 import type { ElapsedTime } from '../runtime/clock.js';
 import { keyOfPin } from '../sticky/pin-key.js';
 import type { Candidate, WorkerId, WorkerSignals } from '../workers/candidate.js';
 
+/** One worker of a policy used alone. */
 export class TrackedCandidate implements WorkerSignals {
   readonly id: WorkerId;
   inFlight = 0;

@@ -6,6 +6,7 @@ import { type RandomSource, randomIndex } from '../runtime/random.js';
 import type { WorkerId, WorkerSignals } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
 
+/** How a key without a usable pin is placed; `delegate` leaves it to the policy underneath (ST-50). */
 export type AssignmentMode = 'random' | 'min_load' | 'min_group' | 'delegate';
 
 /** A mode that picks by itself. */
@@ -23,27 +24,28 @@ export function assign(
   let tied = 0;
   let least: WorkerSignals | undefined;
   for (const worker of workers) {
-    const size = sizeOf(mode, worker);
-    if (size === minimum) tied += 1;
-    else if (size < minimum) {
-      minimum = size;
+    const load = loadOf(mode, worker);
+    if (load === minimum) tied += 1;
+    else if (load < minimum) {
+      minimum = load;
       tied = 1;
       least = worker;
     }
   }
   if (tied <= 1) return least;
   let skip = randomIndex(random, tied);
-  return workers.find((worker) => sizeOf(mode, worker) === minimum && skip-- === 0);
+  return workers.find((worker) => loadOf(mode, worker) === minimum && skip-- === 0);
 }
 
 /** Every worker the mode could pick. */
 export function assignable(mode: OwnAssignmentMode, candidates: CandidateSet): readonly WorkerId[] {
   const { workers } = candidates;
   if (mode === 'random') return workers.map((worker) => worker.id);
-  const minimum = workers.reduce((least, worker) => Math.min(least, sizeOf(mode, worker)), Infinity);
-  return workers.filter((worker) => sizeOf(mode, worker) === minimum).map((worker) => worker.id);
+  const minimum = workers.reduce((least, worker) => Math.min(least, loadOf(mode, worker)), Infinity);
+  return workers.filter((worker) => loadOf(mode, worker) === minimum).map((worker) => worker.id);
 }
 
-function sizeOf(mode: OwnAssignmentMode, worker: WorkerSignals): number {
+/** What the mode looks for the least of. */
+function loadOf(mode: OwnAssignmentMode, worker: WorkerSignals): number {
   return mode === 'min_group' ? worker.activeKeys : worker.inFlight;
 }

@@ -33,6 +33,7 @@ const inFlightCap = 2;
 
 /** What the override works with. */
 export interface OverrideDependencies {
+  /** Where pins are kept: one map for all pools of a router (ST-32). */
   readonly pins: PinMap;
   /** Workers that the inner policy knows already, when the override is switched on later. */
   readonly registered?: Iterable<WorkerId> | undefined;
@@ -40,12 +41,17 @@ export interface OverrideDependencies {
 
 /** A policy with the override around it. `configure` is the inner policy's and absent when that has none. */
 export interface OverriddenPolicy extends Policy {
+  /** The policy it was put around. */
   readonly inner: Policy;
   /** Replaces the override's own settings and keeps the pins (LB-35). */
   configureOverride(settings: OverrideSettings): void;
 }
 
-/** @throws RoutingConfigError for `manual` and `consistent_hashing` */
+/**
+ * Puts the override around a policy, which is used through it from then on.
+ *
+ * @throws RoutingConfigError for `manual` and `consistent_hashing`
+ */
 export function createRoutingKeyOverride(
   inner: Policy,
   settings: OverrideSettings,
@@ -121,8 +127,9 @@ class RoutingKeyOverride implements OverriddenPolicy {
     if (pinned !== undefined && pinned.keyInFlight(pinKey) < inFlightCap) {
       return keyed(new Decision(pinned, 'occupied_hit'), change);
     }
-    const delegated = this.#mode === 'delegate' ? this.inner.decide(request, candidates, ctx) : undefined;
-    const worker = this.#mode === 'delegate' ? delegated?.worker : assign(this.#mode, candidates, ctx.random);
+    const mode = this.#mode;
+    const delegated = mode === 'delegate' ? this.inner.decide(request, candidates, ctx) : undefined;
+    const worker = mode === 'delegate' ? delegated?.worker : assign(mode, candidates, ctx.random);
     if (worker !== undefined && !change.isBypassed(candidates, ctx.available)) {
       this.#move(change, pinned, worker, pinKey);
     }
@@ -161,11 +168,13 @@ class RoutingKeyOverride implements OverriddenPolicy {
     if (routing === undefined) return ask(decision) ?? {};
     const pinKey = this.#pinKeyOf(routing, request, ctx);
     const change = this.#changeOf(pinKey, candidates, ctx);
-    const mode = decision.branch === 'occupied_hit' ? 'delegate' : this.#mode;
+    const mode = this.#mode;
+    // A pin that served leaves no choice, and the policy delegated to tells its own ties.
+    const hasTies = mode !== 'delegate' && decision.branch !== 'occupied_hit';
     return {
       pinned: change.workers,
       keyInFlight: change.pinned?.keyInFlight(pinKey),
-      tieSet: mode === 'delegate' ? undefined : assignable(mode, candidates),
+      tieSet: hasTies ? assignable(mode, candidates) : undefined,
       delegated: decision.inner && ask(decision.inner),
     };
   }

@@ -9,6 +9,7 @@ import type { WorkerId, WorkerSignals } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
 import type { Pin, PinMap } from './pins.js';
 
+/** A pin as a decision found it, and as it leaves it. */
 export class PinChange {
   /** Whether the key had a pin. */
   readonly existed: boolean;
@@ -23,13 +24,12 @@ export class PinChange {
     this.#pinKey = pinKey;
     this.existed = pin !== undefined;
     if (pin === undefined) return;
-    const first = candidates.get(pin.primary);
-    if (first !== undefined || registered.has(pin.primary)) this.append(pin.primary);
-    if (pin.secondary !== undefined) {
-      const second = candidates.get(pin.secondary);
-      if (second !== undefined || registered.has(pin.secondary)) this.append(pin.secondary);
-      this.pinned = first ?? second;
-    } else this.pinned = first;
+    const { primary, secondary } = pin;
+    const first = candidates.get(primary);
+    const second = secondary === undefined ? undefined : candidates.get(secondary);
+    this.pinned = first ?? second;
+    if (first !== undefined || registered.has(primary)) this.append(primary);
+    if (secondary !== undefined && (second !== undefined || registered.has(secondary))) this.append(secondary);
   }
 
   /** Whether `exclude` keeps the request from a stored worker that is available: the pin then stays put (LB-14a). */

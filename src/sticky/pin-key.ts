@@ -6,7 +6,9 @@
  */
 import type { Leg } from '../policies/policy.js';
 import { hashText } from '../runtime/hash-text.js';
+import { unknownModel } from '../workers/worker-spec.js';
 
+/** Characters of a model name that are kept as they are. */
 const longestModel = 256;
 
 /** The key of a pin. An empty model counts as `unknown` (WK-12). */
@@ -30,9 +32,12 @@ export class PinKeyComposer {
   }
 }
 
-/** `length:model` and the leg; the length keeps any two triples apart. */
-function scopeOf(model: string, leg: Leg): string {
-  const scope = model === '' ? 'unknown' : boundedModel(model);
+/**
+ * A model and a leg as the beginning of a key: `length:model`, the leg and a colon. The length keeps any two keys apart,
+ * whatever follows. An empty model counts as `unknown` (WK-12).
+ */
+export function scopeOf(model: string, leg: Leg): string {
+  const scope = model === '' ? unknownModel : boundedModel(model);
   return `${scope.length}:${scope}${leg}:`;
 }
 
@@ -48,7 +53,7 @@ export function keyOfPin(pinKey: string): string {
  * (WK-13a).
  */
 export function pinModel(poolModel: string, requestedModel: string | undefined): string {
-  return poolModel === 'unknown' ? (requestedModel ?? poolModel) : poolModel;
+  return poolModel === unknownModel ? (requestedModel ?? poolModel) : poolModel;
 }
 
 /** A request may name any model: a very long name is held as its hash. */

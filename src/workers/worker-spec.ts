@@ -8,7 +8,7 @@ import { workerOverloadTable, workerResilienceTable } from '../options/table.js'
 import { resolveOptions } from '../options/validate.js';
 import { allOf } from '../runtime/all-of.js';
 import type { WorkerId } from './candidate.js';
-import type { WorkerStatus } from './health.js';
+import { type WorkerStatus, workerStatuses } from './health.js';
 
 /** What a worker does in a disaggregated deployment (WK-4). */
 export type WorkerKind = 'regular' | 'prefill' | 'decode' | 'encode';
@@ -32,6 +32,7 @@ export interface WorkerSpec {
   readonly kind?: WorkerKind | undefined;
   /** Default: from the URL's scheme, `http` without a URL (WK-5). */
   readonly connectionMode?: ConnectionMode | undefined;
+  /** Unset: not known, which matters to pairing (LM-31). */
   readonly runtime?: RuntimeType | undefined;
   /** Model ids it serves, the primary one first. Absent or empty: its `model_id` label, else `unknown` (WK-10). */
   readonly models?: readonly string[] | undefined;
@@ -51,7 +52,7 @@ export interface WorkerSpec {
   readonly bootstrapPort?: number | undefined;
 }
 
-/** A checked spec with its defaults applied. */
+/** A checked spec with its defaults applied; fields as in `WorkerSpec`. */
 export interface CheckedWorkerSpec {
   readonly id: WorkerId;
   readonly url: string | undefined;
@@ -71,37 +72,41 @@ export interface CheckedWorkerSpec {
   readonly bootstrapPort: number | undefined;
 }
 
-const kinds: readonly unknown[] = ['regular', 'prefill', 'decode', 'encode'];
-const connectionModes: readonly unknown[] = ['http', 'grpc', 'zmq'];
-const runtimes: readonly unknown[] = ['sglang', 'vllm', 'trtllm', 'mlx', 'tokenspeed', 'generic', 'external'];
-const statuses: readonly unknown[] = ['pending', 'ready', 'not_ready', 'failed', 'draining'];
-const fields: ReadonlySet<string> = new Set([
-  'id',
-  'url',
-  'kind',
-  'connectionMode',
-  'runtime',
-  'models',
-  'labels',
-  'status',
-  'kvBlockSize',
-  'loadMonitorIntervalMs',
-  'overload',
-  'resilience',
-  'bootstrapPort',
-]);
+const kinds: readonly WorkerKind[] = ['regular', 'prefill', 'decode', 'encode'];
+const connectionModes: readonly ConnectionMode[] = ['http', 'grpc', 'zmq'];
+const runtimes: readonly RuntimeType[] = ['sglang', 'vllm', 'trtllm', 'mlx', 'tokenspeed', 'generic', 'external'];
 
-/** @throws RoutingConfigError whose field is `worker.…` */
+/** Every field there is: any other name is refused. */
+const fields: Readonly<Record<keyof WorkerSpec, true>> = {
+  id: true,
+  url: true,
+  kind: true,
+  connectionMode: true,
+  runtime: true,
+  models: true,
+  labels: true,
+  status: true,
+  kvBlockSize: true,
+  loadMonitorIntervalMs: true,
+  overload: true,
+  resilience: true,
+  bootstrapPort: true,
+};
+
+/**
+ * Checks a spec and fills in the defaults. Lists and labels are copies: the host may go on changing its own.
+ *
+ * @throws RoutingConfigError whose field is `worker.…`
+ */
 export function checkWorkerSpec(spec: WorkerSpec): CheckedWorkerSpec {
   if (typeof spec !== 'object' || spec === null) throw new RoutingConfigError('worker', spec, 'must be an object');
   for (const name of Object.keys(spec)) {
-    if (!fields.has(name)) throw wrong(name, spec[name as keyof WorkerSpec], 'is not a field of a worker');
+    if (!Object.hasOwn(fields, name)) throw wrong(name, spec[name as keyof WorkerSpec], 'is not a field of a worker');
   }
-  const { url, runtime, bootstrapPort } = spec;
+  const { url } = spec;
   if (url !== undefined) checkUrl(url);
   const id = spec.id ?? url;
   if (typeof id !== 'string' || id === '') throw wrong('id', id, 'must be a non-empty string, or a url must be given');
-  if (bootstrapPort !== undefined) checkInteger('bootstrapPort', bootstrapPort, 1, 65_535);
   const labels = checkLabels(spec.labels);
   const models = checkModels(spec.models, labels);
   return {
@@ -109,19 +114,20 @@ export function checkWorkerSpec(spec: WorkerSpec): CheckedWorkerSpec {
     url,
     kind: oneOf('kind', spec.kind, kinds) ?? 'regular',
     connectionMode: oneOf('connectionMode', spec.connectionMode, connectionModes) ?? modeOf(url),
-    runtime: oneOf('runtime', runtime, runtimes),
+    runtime: oneOf('runtime', spec.runtime, runtimes),
     models,
     unnamed: models.length === 1 && models[0] === unknownModel,
     labels,
-    status: oneOf('status', spec.status, statuses) ?? 'ready',
+    status: oneOf('status', spec.status, workerStatuses) ?? 'ready',
     kvBlockSize: checkInteger('kvBlockSize', spec.kvBlockSize, 0, Number.MAX_SAFE_INTEGER) || undefined,
     loadMonitorIntervalMs: checkInterval(spec.loadMonitorIntervalMs),
     overload: resolveOptions(workerOverloadTable, spec.overload, 'worker.overload.'),
     resilience: checkResilience(spec.resilience),
-    bootstrapPort,
+    bootstrapPort: checkInteger('bootstrapPort', spec.bootstrapPort, 1, 65_535),
   };
 }
 
+/** A host by name, IPv4 address or bracketed IPv6 address; then the end, a port, a path, or the `@` behind a user. */
 const webUrl = /^(?:https?|grpcs?):\/\/(?:\[[0-9a-fA-F:.]+\]|[^/?#:@\s[\]]+)(?:[:@/?#]|$)/;
 const ipcUrl = /^ipc:\/\/[^\s]/;
 
@@ -186,7 +192,7 @@ function checkInteger(field: string, value: unknown, min: number, max: number): 
   return value as number;
 }
 
-function oneOf<T>(field: string, value: T | undefined, allowed: readonly unknown[]): T | undefined {
+function oneOf<T>(field: string, value: T | undefined, allowed: readonly T[]): T | undefined {
   if (value !== undefined && !allowed.includes(value)) {
     throw wrong(field, value, `must be one of ${allowed.join(', ')}`);
   }
