@@ -29,18 +29,21 @@ class Page {
   }
 }
 
+/** Owners are small numbers; a place is where a node stands at the moment. */
 export class RingNodes {
-  /** The id of an owner by its number. */
+  /** The id of an owner, which orders nodes of one position. */
   readonly #idOf: (owner: number) => WorkerId;
   /** None is empty. */
   readonly #pages: Page[] = [];
   /** The position of the first node of each page. */
   readonly #firsts: number[] = [];
 
+  /** @param idOf the worker id of an owner that has nodes here */
   constructor(idOf: (owner: number) => WorkerId) {
     this.#idOf = idOf;
   }
 
+  /** Puts a node in. */
   add(position: number, owner: number): void {
     const id = this.#idOf(owner);
     let at = this.#pageFor(position, id);
@@ -68,6 +71,7 @@ export class RingNodes {
     page.move(node + 1, node);
     if (node === 0) this.#firsts[at] = page.positions[0] as number;
     const next = this.#pages[at + 1];
+    // A page goes with its last node, or when it fits into half a page together with the next.
     if (page.size === 0) {
       this.#dropPage(at);
     } else if (next !== undefined && page.size + next.size <= pageNodes >> 1) {
@@ -89,6 +93,7 @@ export class RingNodes {
     return this.#placeOf(Math.floor(place / pageNodes), (place % pageNodes) + 1);
   }
 
+  /** Whose node stands at a place. */
   ownerAt(place: number): number {
     return (this.#pages[Math.floor(place / pageNodes)] as Page).owners[place % pageNodes] as number;
   }
@@ -102,12 +107,8 @@ export class RingNodes {
   /** The last page whose first node is not after a place in the order; 0 when there is none. */
   #pageFor(position: number, id: WorkerId): number {
     let at = countBelow(this.#firsts, this.#pages.length, position);
-    for (
-      let page = this.#pages[at];
-      page !== undefined && !this.#isAfter(page, 0, position, id);
-      page = this.#pages[at]
-    )
-      at += 1;
+    // Pages that begin at the very position are told apart by the ids.
+    while (at < this.#pages.length && !this.#isAfter(this.#pages[at] as Page, 0, position, id)) at += 1;
     return Math.max(0, at - 1);
   }
 

@@ -17,9 +17,11 @@ import { RingNodes } from './ring-nodes.js';
 /** Virtual nodes of one worker (CF-110). */
 const nodesPerWorker = 150;
 
-/** A worker on the ring: its number, and where its nodes are. */
+/** A worker on the ring. */
 interface Member {
+  /** Its number; that of a worker that left is given again. */
   readonly slot: number;
+  /** Where its nodes are. */
   readonly positions: Float64Array;
 }
 
@@ -30,7 +32,7 @@ export class Ring implements RingLookup {
   readonly #ids: WorkerId[] = [];
   readonly #freeSlots: number[] = [];
   readonly #nodes = new RingNodes((slot) => this.#ids[slot] as WorkerId);
-  /** The lookup that last asked about a slot. */
+  /** By slot: the lookup that last asked about its worker. */
   #askedBy = new Float64Array(16);
   #lookups = 0;
 

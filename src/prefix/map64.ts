@@ -26,7 +26,10 @@ const hashEnd = 4294967296;
 
 export class Map64 {
   #directory: Page[] = [newPage(smallestPage, 0)];
-  /** Top bits of the mixed key that pick the page. */
+  /**
+   * Top bits of the mixed key that pick the page, 0 to 31. They are shifted down in two steps, because a shift by 32 is
+   * none at all.
+   */
   #depth = 0;
   #size = 0;
 

@@ -24,6 +24,7 @@ export const maxListedTenants = 8;
 
 /** One remembered placement: `worker` was given `units` as the tree's `use`-th recorded request (LB-34). */
 export interface TreePlacement<Units> {
+  /** The key of its cache partition; undefined for requests without one. */
   readonly namespace: string | undefined;
   /** The whole path. Of a string tree this is prompt text. */
   readonly units: Units;
@@ -50,6 +51,7 @@ export interface TreePiece<Label> {
 
 /** What restoring a piece did. */
 export interface RestoreResult {
+  /** Placements taken over. */
   readonly restored: number;
   /** Placements of workers the caller does not know (LB-33), and malformed ones. */
   readonly skipped: number;
@@ -71,19 +73,24 @@ export interface PrefixTree<Units, Label> {
   /** The last use given out; 0 before the first insert. */
   readonly lastUse: number;
   /**
-   * The budget for `size` (CF-28). May be changed at any time; a smaller one is reached in bounded steps (LB-32).
+   * The budget for `size`, above 0 (CF-28); RoutingConfigError for one that is not. May be changed at any time; a smaller one is reached in bounded steps (LB-32).
    * A tree also keeps at most the larger of 65 536 and a sixteenth of it in (node, tenant) pairs, so that its memory is
    * bounded when nodes hold a unit or two: besides its label a node takes 240 to 350 bytes, a further tenant 90 (LB-31).
    */
   maxTreeSize: number;
 
-  /** Finds the longest known prefix. Changes nothing that can be observed (B03). */
+  /**
+   * Finds the longest known prefix (CA-31). Changes nothing that can be observed (B03).
+   *
+   * @throws TypeError for a request or a namespace of the wrong type (LB-42)
+   */
   match(units: Units, namespace?: string): TreeMatch;
   /**
    * Records the request for `worker`, registering it when necessary, and evicts what the budget requires (LB-32).
    * Right after a `match` of the same units and namespace it continues from there instead of descending again.
    *
    * @returns the use the placement got; 0 when there was nothing to record (no unit, or no whole page)
+   * @throws TypeError for a request, a worker or a namespace of the wrong type, before anything changes (LB-42)
    */
   insert(units: Units, worker: WorkerId, namespace?: string): number;
   /**
@@ -91,10 +98,11 @@ export interface PrefixTree<Units, Label> {
    * given one, so the order in which placements arrive, and repetitions, make no difference.
    *
    * @returns whether anything changed
+   * @throws TypeError as `insert`, and for a use no tree can have given out, before anything changes
    */
   insertPlacement(units: Units, worker: WorkerId, use: number, namespace?: string): boolean;
 
-  /** Registers a worker that holds nothing yet (CA-40). Does nothing when it is registered. */
+  /** Registers a worker that holds nothing yet (CA-40). Does nothing when it is registered. @throws TypeError for no string */
   addTenant(worker: WorkerId): void;
   /** Forgets a worker: unreadable and its size gone at once; the memory is reclaimed by later calls (CA-44). */
   removeTenant(worker: WorkerId): void;
@@ -107,7 +115,11 @@ export interface PrefixTree<Units, Label> {
 
   /** Reclaims and evicts until nothing is left to do or the budget is spent; returns whether work is left (LB-5). */
   maintain(budget: MaintenanceBudget): boolean;
-  /** Evicts in one go, least recently used first, until `size` ≤ `units` (CA-42). Returns the units evicted. */
+  /**
+   * Evicts in one go, least recently used first, until `size` ≤ `units` (CA-42). Returns the units evicted.
+   *
+   * @throws TypeError when `units` is no number
+   */
   evictTo(units: number): number;
 
   /**
@@ -120,7 +132,11 @@ export interface PrefixTree<Units, Label> {
   pieces(placementsPerPiece?: number): Generator<TreePiece<Label>, void, undefined>;
   /** The placements one by one, oldest use first, each with its whole path. */
   placements(): Generator<TreePlacement<Units>, void, undefined>;
-  /** Merges a piece, for the workers `accepts` knows. Malformed parts are skipped and counted, never thrown on. */
+  /**
+   * Merges a piece, for the workers `accepts` knows. Malformed parts are skipped and counted (LB-33).
+   *
+   * @throws TypeError when `accepts` is no function
+   */
   restore(piece: TreePiece<Label>, accepts: (worker: WorkerId) => boolean): RestoreResult;
 
   /** The tree as indented text, for debugging. It shows prompt text and worker ids: never log it in production. */

@@ -29,7 +29,7 @@ export interface StringTreeOptions {
 export class StringTree implements PrefixTree<string, string> {
   readonly #core: RadixCore<string>;
   readonly #path = new RadixPath<string>();
-  // The request `#path` belongs to; undefined when it belongs to none.
+  /** The request `#path` belongs to, at which version of the tree; undefined when it belongs to none. */
   #text: string | undefined = undefined;
   #namespace: string | undefined = undefined;
   #version = 0;
@@ -91,9 +91,9 @@ export class StringTree implements PrefixTree<string, string> {
     this.#descend(text, namespace);
     this.#text = undefined;
     const path = this.#path;
-    if (path.position + path.agreed === text.length && isKnown(core, path, tenant, use)) return false;
-    merge(core, this.#endNode(text, namespace), tenant, use);
-    return true;
+    const isNew = path.position + path.agreed < text.length || !isKnown(core, path, tenant, use);
+    if (isNew) merge(core, this.#endNode(text, namespace), tenant, use);
+    return isNew;
   }
 
   addTenant(worker: WorkerId): void {
@@ -117,6 +117,7 @@ export class StringTree implements PrefixTree<string, string> {
   }
 
   maintain(budget: MaintenanceBudget): boolean {
+    // Lets go of the last match, whose text may be large.
     this.#text = undefined;
     return maintainTree(this.#core, budget);
   }
@@ -141,9 +142,11 @@ export class StringTree implements PrefixTree<string, string> {
     return printTree(this.#core, textReader);
   }
 
+  /** Walks down as far as the text agrees and leaves in `#path` where that is (CA-31). */
   #descend(text: string, namespace: string | undefined): void {
     const core = this.#core;
     const path = this.#path;
+    // While a removed worker's holdings wait to be reclaimed, nodes may be held by nobody who is readable.
     const mayBeDead = core.tenants.deadHoldings > 0;
     const length = text.length;
     let node = core.roots.of(namespace);

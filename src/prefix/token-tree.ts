@@ -41,10 +41,13 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
   readonly #pageSize: number;
   readonly #path = new RadixPath<TokenSlab>();
   readonly #request: TokenRequest;
-  // The request `#path` belongs to; undefined when it belongs to none.
+  /** The request `#path` belongs to, at which version of the tree; undefined when it belongs to none. */
   #tokens: TokenIds | undefined = undefined;
   #namespace: string | undefined = undefined;
   #version = 0;
+  /** What `#agreeingChild` tells besides the child: the key it looked for, and the ids the child agrees for. */
+  #key = 0;
+  #agreed = 0;
 
   /** @throws RoutingConfigError when the budget is no number above 0, or the page size no positive integer */
   constructor(options: TokenTreeOptions) {
@@ -107,11 +110,10 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     const tenant = core.tenants.numberOf(worker);
     core.lastUse = Math.max(core.lastUse, use);
     if (this.#request.length === 0) return false;
-    if (path.knownUnits === this.#request.length && isKnown(core, path, tenant, use)) return false;
-    const end = this.#endNode(namespace);
+    const isNew = path.knownUnits < this.#request.length || !isKnown(core, path, tenant, use);
+    if (isNew) merge(core, this.#endNode(namespace), tenant, use);
     this.#request.release();
-    merge(core, end, tenant, use);
-    return true;
+    return isNew;
   }
 
   addTenant(worker: WorkerId): void {
@@ -135,6 +137,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
   }
 
   maintain(budget: MaintenanceBudget): boolean {
+    // Lets go of the last match, whose request may be large.
     this.#tokens = undefined;
     this.#request.release();
     return maintainTree(this.#core, budget);
@@ -173,12 +176,14 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     return path.last === undefined || this.#agreeingChild(path.last, path.position) === undefined;
   }
 
+  /** Walks down as far as whole pages agree and leaves in `#path` where that is (CA-31). */
   #descend(tokens: TokenIds, namespace: string | undefined): void {
     checkNamespace(namespace);
     this.#request.read(tokens);
     const core = this.#core;
     const path = this.#path;
     const length = this.#request.length;
+    // While a removed worker's holdings wait to be reclaimed, nodes may be held by nobody who is readable.
     const mayBeDead = core.tenants.deadHoldings > 0;
     let node = core.roots.of(namespace);
     let deepest: RadixNode<TokenSlab> | undefined;
@@ -216,11 +221,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
     this.#version = core.version;
   }
 
-  /** The key of the page `#agreeingChild` last looked for, and the ids that the child it found agrees for. */
-  #key = 0;
-  #agreed = 0;
-
-  /** The child that agrees with the request from `position` on for a page at least. */
+  /** The child that agrees with the request from `position` on for a page at least. Sets `#key` and `#agreed`. */
   #agreeingChild(node: RadixNode<TokenSlab>, position: number): RadixNode<TokenSlab> | undefined {
     this.#key = this.#labels.pageKey(this.#request.words.at, position);
     let child = childOf(node, this.#key);
