@@ -124,20 +124,23 @@ export class PinMap {
     return false;
   }
 
-  /** All pins, the one used longest ago first. One that changes while the iteration rests may be missed or come twice. */
+  /**
+   * All pins, the one used longest ago first. One that changes while the iteration rests may be missed; those that were
+   * used in the same instant as it may come twice.
+   */
   *entries(): Generator<PinEntry, void, undefined> {
     let entry = this.#oldest;
     while (entry !== undefined) {
       const { lastUsedAt } = entry;
       yield entry;
       const stayed = entry.lastUsedAt === lastUsedAt && this.#entries.get(entry.pinKey) === entry;
-      entry = stayed ? entry.newer : this.#firstUsedAfter(lastUsedAt);
+      entry = stayed ? entry.newer : this.#firstUsedSince(lastUsedAt);
     }
   }
 
-  #firstUsedAfter(instant: number): Entry | undefined {
+  #firstUsedSince(instant: number): Entry | undefined {
     let entry = this.#oldest;
-    while (entry !== undefined && entry.lastUsedAt <= instant) entry = entry.newer;
+    while (entry !== undefined && entry.lastUsedAt < instant) entry = entry.newer;
     return entry;
   }
 

@@ -114,6 +114,7 @@ describe('routing-key override: keys', () => {
   it('MA-13, ST-1: manual and consistent_hashing are never wrapped', () => {
     for (const policy of [manual(), consistentHashing({ hash })]) {
       expect(() => stickySessions(policy)).toThrow(expect.objectContaining({ field: 'policy' }));
+      expect(() => stickySessions(policy)).toThrow(/routingKeyOverride/);
     }
     expect(() => stickySessions({} as never)).toThrow(expect.objectContaining({ field: 'policy' }));
   });
@@ -332,6 +333,9 @@ describe('routing-key override: own assignment modes', () => {
     const fleet = sticky({ assignmentMode: 'min_group' });
     fleet.hold('w2', 1, 'Z');
     expect(fleet.policy.explain({ rid: 'K' }, fleet.candidates).policy.tieSet).toEqual(['w1']);
+    // A pin that serves leaves no choice.
+    fleet.select({ rid: 'K' });
+    expect(fleet.policy.explain({ rid: 'K' }, fleet.candidates).policy.tieSet).toBeUndefined();
   });
 
   it('ST-50: an unknown mode is a configuration error', () => {

@@ -26,6 +26,15 @@ describe('composePinKey', () => {
     );
   });
 
+  it('ST-32, LB-31: a model of up to 256 characters is held as it is, a longer one as a hash of fixed length', () => {
+    const longest = 'm'.repeat(256);
+    expect(composePinKey(longest, 'single', 'k')).toBe(`256:${longest}single:k`);
+    const hashed = composePinKey(`${longest}m`, 'single', 'k');
+    expect(hashed.length).toBeLessThan(40);
+    expect(keyOfPin(hashed)).toBe('k');
+    expect(hashed).not.toBe(composePinKey(`${longest}n`, 'single', 'k'));
+  });
+
   it('WK-12: an empty model is unknown', () => {
     expect(composePinKey('', 'single', 'k')).toBe(composePinKey('unknown', 'single', 'k'));
   });

@@ -96,8 +96,65 @@ describe('PinMap', () => {
     const pins = new PinMap({ maxPins: 10, maxIdleMs: 1000, evictionIntervalMs: 1_000_000 });
     pins.put('k', 'w1', undefined, 0);
     pins.configure({ maxPins: 10, maxIdleMs: 10, evictionIntervalMs: 20 }, 5);
+    pins.maintain(24, unlimited);
+    expect(pins.size).toBe(1);
     pins.maintain(25, unlimited);
     expect(pins.size).toBe(0);
+  });
+
+  const forever = { maxPins: 10, maxIdleMs: 0, evictionIntervalMs: 0 };
+
+  /** Pins `a` to `d` used at these times, walked through with `change` after the pin `at`. */
+  function walk(times: readonly number[], at: string, change: (pins: PinMap) => void): string[] {
+    const pins = new PinMap(forever);
+    for (const [i, time] of times.entries()) pins.put('abcd'.charAt(i), 'w1', undefined, time);
+    const seen: string[] = [];
+    for (const { pinKey } of pins.entries()) {
+      if (pinKey === at && !seen.includes(at)) change(pins);
+      seen.push(pinKey);
+    }
+    return seen;
+  }
+
+  it('LB-33: a walk goes on behind a pin that was forgotten while it rested there', () => {
+    const without =
+      (...keys: string[]) =>
+      (pins: PinMap) =>
+        keys.map((key) => pins.delete(key));
+    expect(walk([1, 2, 3, 4], 'b', without('b'))).toEqual(['a', 'b', 'c', 'd']);
+    expect(walk([1, 2, 3, 4], 'b', without('b', 'c'))).toEqual(['a', 'b', 'd']);
+    expect(walk([1, 2, 3, 4], 'd', without('d'))).toEqual(['a', 'b', 'c', 'd']);
+    expect(walk([1, 2, 3, 4], 'c', without('a', 'b', 'c', 'd'))).toEqual(['a', 'b', 'c']);
+  });
+
+  it('LB-33: pins used in the same instant as one that changed are not missed', () => {
+    expect(walk([1, 1, 1, 1], 'a', (pins) => pins.delete('a'))).toEqual(['a', 'b', 'c', 'd']);
+    expect(walk([1, 1, 1, 2], 'b', (pins) => pins.put('b', 'w2', undefined, 3))).toEqual([
+      'a',
+      'b',
+      'a',
+      'c',
+      'd',
+      'b',
+    ]);
+  });
+
+  it('LB-33: the order of use holds after a pin was restored into the middle, and after that one went', () => {
+    const pins = new PinMap(forever);
+    const restore = (pinKey: string, lastUsedAt: number) =>
+      pins.restore({ pinKey, primary: 'w1', secondary: undefined, lastUsedAt });
+    const order = (): string => [...pins.entries()].map(({ pinKey }) => pinKey).join('');
+    pins.put('a', 'w1', undefined, 10);
+    pins.put('d', 'w1', undefined, 40);
+    restore('b', 20);
+    pins.put('e', 'w1', undefined, 50);
+    expect(order()).toBe('abde');
+    pins.delete('b');
+    restore('c', 30);
+    expect(order()).toBe('acde');
+    pins.put('a', 'w1', undefined, 60);
+    restore('b', 20);
+    expect(order()).toBe('bcdea');
   });
 
   it('OB-93: evictions are told with the hash of the key, the cause and what remains', () => {
@@ -160,11 +217,19 @@ describe('pin snapshots', () => {
     expect([...pinPieces(pins, 1000)]).toEqual([[[pinKey('new'), 'w1', null, 100]]]);
   });
 
+  it('LB-33: a pin used at the moment of the snapshot is part of it, one used later is not', () => {
+    const pins = new PinMap(limits);
+    pins.put(pinKey('now'), 'w1', undefined, 900);
+    pins.put(pinKey('later'), 'w1', undefined, 901);
+    expect([...pinPieces(pins, 900)]).toEqual([[[pinKey('now'), 'w1', null, 0]]]);
+  });
+
   it('LB-33: unknown workers, pinned keys and malformed records are skipped and counted', () => {
     const pins = new PinMap(limits);
     pins.put(pinKey('mine'), 'w1', undefined, 100);
     const piece = [
       [pinKey('a'), 'gone', 'w2', 0],
+      [composePinKey('a-longer-model', 'single', 'k'), 'w1', null, 0],
       [pinKey('b'), 'gone', null, 0],
       [pinKey('mine'), 'w2', null, 0],
       ['no scope', 'w1', null, 0],
@@ -172,10 +237,13 @@ describe('pin snapshots', () => {
       [pinKey('d'), 'w1', null, -1],
       [pinKey('e'), 'w1', null, Number.NaN],
       [pinKey('f'), 'w1', null, null],
+      [pinKey('g'), 'w1', null, Infinity],
+      [[pinKey('h')], 'w1', null, 0],
+      [`x${pinKey('i')}`, 'w1', null, 0],
       'text',
       null,
     ];
-    expect(restorePins(pins, piece, (id) => id !== 'gone', 200)).toEqual({ restored: 1, skipped: 9 });
+    expect(restorePins(pins, piece, (id) => id !== 'gone', 200)).toEqual({ restored: 2, skipped: 12 });
     expect(pins.find(pinKey('a'), 200)).toMatchObject({ primary: 'w2', secondary: undefined });
     expect(pins.find(pinKey('mine'), 200)?.primary).toBe('w1');
     expect(restorePins(pins, { length: 3 }, () => true, 200)).toEqual({ restored: 0, skipped: 1 });

@@ -37,6 +37,11 @@ describe('ridKey', () => {
     ['conv_t٣', 'conv_t٣'],
     ['t1', 't1'],
     ['1', '1'],
+    // The digits are 0 to 9 and not their neighbours in ASCII.
+    ['conv_t0', 'conv'],
+    ['conv_t9_r0', 'conv'],
+    ['conv_t/', 'conv_t/'],
+    ['conv_t:', 'conv_t:'],
     ['', undefined],
   ])('ST-13: %j → %j', (rid, key) => {
     expect(ridKey(rid)).toBe(key);
@@ -54,6 +59,25 @@ describe('ridKey', () => {
     expect(ridKey('🌊'.repeat(33))).toBeUndefined();
     expect(ridKey('\ud800'.repeat(42))).toBe('\ud800'.repeat(42));
     expect(ridKey('\ud800'.repeat(43))).toBeUndefined();
+  });
+
+  it.each([
+    ['\u007f', 1],
+    ['\u0080', 2],
+    ['\u07ff', 2],
+    ['\u0800', 3],
+    ['\uffff', 3],
+    ['\u{10000}', 4],
+  ])('ST-12: %j counts %d', (character, bytes) => {
+    const most = character.repeat(Math.floor(128 / bytes));
+    expect(ridKey(most)).toBe(most);
+    const filler = k(128 - bytes * Math.floor(128 / bytes));
+    expect(ridKey(most + filler)).toBe(most + filler);
+    expect(ridKey(`${most}${filler}k`)).toBeUndefined();
+  });
+
+  it('LB-42: a rid that is no string is no key', () => {
+    for (const rid of [7, null, {}, ['conv']]) expect(ridKey(rid as never)).toBeUndefined();
   });
 
   it('ST-11: any number of digits is one suffix', () => {
@@ -82,6 +106,12 @@ describe('isValidRoutingKey', () => {
     expect(isValidRoutingKey('\udf0aa')).toBe(false);
     expect(isValidRoutingKey('\ud83c\ud83c\udf0a')).toBe(false);
     expect(isValidRoutingKey('\ud83c\udf0a')).toBe(true);
+    for (const lone of ['\ud800', '\udbff', '\udc00', '\udfff']) expect(isValidRoutingKey(lone)).toBe(false);
+    for (const neighbour of ['\ud7ff', '\ue000', '\ufb01']) expect(isValidRoutingKey(neighbour)).toBe(true);
+  });
+
+  it('LB-42: what is no string is no key', () => {
+    for (const value of [7, null, undefined, {}, ['k']]) expect(isValidRoutingKey(value as never)).toBe(false);
   });
 
   it('ST-22a: spaces and tabs around the value do not count, blank is empty', () => {
