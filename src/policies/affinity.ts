@@ -13,7 +13,7 @@ import type { RequestView } from '../request.js';
 import type { WorkerId, WorkerSignals } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
 import type { PolicyExplanation } from './explanation.js';
-import type { Decision, DecisionContext } from './policy.js';
+import type { Decision, DecisionContext, PolicyEvents } from './policy.js';
 import { decideByWait, describeByWait } from './scored-decision.js';
 
 /** The options of `cache_aware` with their defaults filled in. */
@@ -22,6 +22,16 @@ export type CacheAwareSettings = Resolved<typeof cacheAwareTable>;
 /** What separates a request from others in the index of one policy instance. */
 export type PartitionOf = (request: RequestView, ctx: DecisionContext) => string | undefined;
 
+/** What the indexes of one policy instance work with. */
+export interface IndexSurroundings {
+  readonly affinity: Affinity;
+  readonly events: PolicyEvents;
+  readonly partitionOf: PartitionOf;
+  /** Salt of the token tree's page hash: random, so that clients cannot make pages collide. Absent: 0. */
+  readonly salt?: number | undefined;
+}
+
+/** The choice among the holders of one request at a time. */
 export class Affinity {
   /** The holders of the request at hand: whoever looked them up fills it, `decide` reduces it to the group. */
   readonly ranking: OverlapRanking = new OverlapRanking();
@@ -37,6 +47,11 @@ export class Affinity {
   decide(candidates: CandidateSet, settings: CacheAwareSettings, ctx: DecisionContext): Decision {
     this.ranking.keepGroup(settings.selectionTemperature, ctx.random);
     return decideByWait(this.#contenders(this.ranking.workers, candidates, settings), ctx);
+  }
+
+  /** Whether a worker is of the group that the last decision was made for; one that is not was chosen by load alone. */
+  isInGroup(worker: WorkerSignals | undefined): boolean {
+    return worker !== undefined && this.ranking.workers.includes(worker);
   }
 
   /**

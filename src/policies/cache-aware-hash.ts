@@ -11,12 +11,13 @@ import type { RequestView } from '../request.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
-import type { Affinity, CacheAwareSettings, PartitionOf } from './affinity.js';
+import type { Affinity, CacheAwareSettings, IndexSurroundings, PartitionOf } from './affinity.js';
 import type { PolicyExplanation } from './explanation.js';
 import type { LearnedPiece } from './learned-state.js';
 import type { Decision, DecisionContext, LearnedPlacement, PolicyEvents } from './policy.js';
 import { decideByWait, describeByWait } from './scored-decision.js';
 
+/** The hash index of one policy instance. */
 export class HashAffinity {
   readonly #affinity: Affinity;
   readonly #events: PolicyEvents;
@@ -28,7 +29,7 @@ export class HashAffinity {
   #probed: RequestView | undefined;
   #probe: HeadProbe | undefined;
 
-  constructor(settings: CacheAwareSettings, affinity: Affinity, events: PolicyEvents, partitionOf: PartitionOf) {
+  constructor(settings: CacheAwareSettings, { affinity, events, partitionOf }: IndexSurroundings) {
     this.#settings = settings;
     this.#affinity = affinity;
     this.#events = events;
@@ -38,26 +39,16 @@ export class HashAffinity {
 
   decide(request: RequestView, candidates: CandidateSet, ctx: DecisionContext): Decision {
     const probe = this.#probeFor(request, ctx);
-    if (probe === undefined || probe.count === 0) {
-      const unknowable = decideByWait(candidates.workers, ctx);
-      unknowable.branch = probe === undefined ? 'expected_wait_fallback' : 'short_request';
-      unknowable.level = 0;
-      return unknowable;
-    }
+    if (probe === undefined) return decideUnasked('expected_wait_fallback', candidates, ctx);
+    if (probe.count === 0) return decideUnasked('short_request', candidates, ctx);
     if (isUnderKvPressure(candidates, ctx.now, this.#settings)) {
-      const pressed = decideByWait(candidates.workers, ctx);
-      pressed.branch = 'kv_pressure_expected_wait';
-      pressed.level = 0;
-      return pressed;
+      return decideUnasked('kv_pressure_expected_wait', candidates, ctx);
     }
     const level = this.#findGroup(probe, candidates, ctx);
     const decision = this.#affinity.decide(candidates, this.#settings, ctx);
     decision.level = level;
     if (level === 0) decision.branch = 'expected_wait_fallback';
-    else {
-      const inGroup = this.#affinity.ranking.workers.some((holder) => holder === decision.worker);
-      decision.branch = inGroup ? 'hash_hit' : 'hash_spill';
-    }
+    else decision.branch = this.#affinity.isInGroup(decision.worker) ? 'hash_hit' : 'hash_spill';
     return decision;
   }
 
@@ -167,4 +158,12 @@ export class HashAffinity {
     }
     return 0;
   }
+}
+
+/** Decides by expected wait over the whole fleet, where nobody is asked who holds the head (CA-71). */
+function decideUnasked(branch: string, candidates: CandidateSet, ctx: DecisionContext): Decision {
+  const decision = decideByWait(candidates.workers, ctx);
+  decision.branch = branch;
+  decision.level = 0;
+  return decision;
 }

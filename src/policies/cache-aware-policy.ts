@@ -14,8 +14,8 @@ import type { RequestView } from '../request.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
-import { Affinity, type CacheAwareSettings, type PartitionOf } from './affinity.js';
-import { decideByEvents, describeByEvents, EventRead } from './cache-aware-events.js';
+import { Affinity, type CacheAwareSettings, type IndexSurroundings, type PartitionOf } from './affinity.js';
+import { EventAffinity, EventRead } from './cache-aware-events.js';
 import { HashAffinity } from './cache-aware-hash.js';
 import { TreeAffinity } from './cache-aware-tree.js';
 import type { PolicyExplanation } from './explanation.js';
@@ -35,6 +35,7 @@ import { decideByWait, describeByWait } from './scored-decision.js';
 export interface CacheAwareDeps {
   /** The KV-event index of the pool's model; undefined while no engine of the model has told anything. */
   readonly kvIndex?: (() => KvEventIndex | undefined) | undefined;
+  /** Where learned placements and evictions are told. Absent: nobody listens. */
   readonly events?: PolicyEvents | undefined;
   /** Salt of the token tree's page hash: random, so that clients cannot make pages collide. Absent: 0. */
   readonly salt?: number | undefined;
@@ -44,14 +45,14 @@ export interface CacheAwareDeps {
   readonly partitionOf?: PartitionOf | undefined;
 }
 
+/** The policy of one pool, or of one that is used alone. */
 export class CacheAwarePolicy implements Policy, LearnedState {
   readonly name = 'cache_aware';
   readonly needs: PolicyNeeds = { text: true, reports: true };
-  readonly #events: PolicyEvents;
-  readonly #kvIndex: () => KvEventIndex | undefined;
   readonly #ownFeed: KvEventFeed | undefined;
-  readonly #partitionOf: PartitionOf;
   readonly #affinity = new Affinity();
+  readonly #around: IndexSurroundings;
+  readonly #kvEvents: EventAffinity;
   readonly #trees: TreeAffinity;
   /** Made when it is first configured, and kept from then on (LB-35). */
   #hash: HashAffinity | undefined;
@@ -59,12 +60,16 @@ export class CacheAwarePolicy implements Policy, LearnedState {
   #lastPassAt: number | undefined;
 
   constructor(settings: CacheAwareSettings, deps: CacheAwareDeps) {
-    this.#events = deps.events ?? noEvents;
-    this.#kvIndex = deps.kvIndex ?? (() => undefined);
-    this.#ownFeed = deps.ownFeed;
-    this.#partitionOf = deps.partitionOf ?? ((request) => namespaceKey(request.namespace));
     this.#settings = settings;
-    this.#trees = new TreeAffinity(settings, this.#affinity, this.#events, this.#partitionOf, deps.salt);
+    this.#ownFeed = deps.ownFeed;
+    this.#around = {
+      affinity: this.#affinity,
+      events: deps.events ?? noEvents,
+      partitionOf: deps.partitionOf ?? ((request) => namespaceKey(request.namespace)),
+      salt: deps.salt,
+    };
+    this.#kvEvents = new EventAffinity(settings, this.#affinity, deps.kvIndex ?? (() => undefined));
+    this.#trees = new TreeAffinity(settings, this.#around);
     this.configure(settings);
   }
 
@@ -73,15 +78,15 @@ export class CacheAwarePolicy implements Policy, LearnedState {
     const hash = this.#hashInUse();
     if (hash !== undefined) return hash.decide(request, candidates, ctx);
     const tokens = request.routingTokens;
-    const events = tokens && this.#eventsInUse(ctx.now);
+    const kvIndex = tokens && this.#kvEvents.indexInUse(ctx.now);
     if (isUnderKvPressure(candidates, ctx.now, this.#settings)) {
-      if (events === undefined) this.#trees.check(request, ctx);
+      if (kvIndex === undefined) this.#trees.check(request, ctx);
       const pressed = decideByWait(candidates.workers, ctx);
       pressed.branch = 'kv_pressure_expected_wait';
       return pressed;
     }
-    if (tokens === undefined || events === undefined) return this.#trees.decide(request, candidates, ctx);
-    return decideByEvents(events, tokens, this.#affinity, candidates, this.#settings, ctx);
+    if (tokens === undefined || kvIndex === undefined) return this.#trees.decide(request, candidates, ctx);
+    return this.#kvEvents.decide(kvIndex, tokens, candidates, ctx);
   }
 
   record(request: RequestView, decision: Decision, ctx: DecisionContext): void {
@@ -91,7 +96,7 @@ export class CacheAwarePolicy implements Policy, LearnedState {
     if (hash !== undefined) hash.record(request, worker, ctx);
     else if (decision.note instanceof EventRead) decision.note.commit(ctx.now);
     // Also under KV pressure (CA-21), unless it is the engines that tell who holds what (CA-85).
-    else if (request.routingTokens === undefined || this.#eventsInUse(ctx.now) === undefined) {
+    else if (request.routingTokens === undefined || this.#kvEvents.indexInUse(ctx.now) === undefined) {
       this.#trees.record(request, worker, ctx);
     }
   }
@@ -107,19 +112,18 @@ export class CacheAwarePolicy implements Policy, LearnedState {
     if (hash !== undefined) return hash.describe(request, candidates, ctx, decision);
     if (decision.branch === 'kv_pressure_expected_wait') return describeByWait(candidates.workers, ctx);
     const tokens = request.routingTokens;
-    const events = tokens && this.#eventsInUse(ctx.now);
-    if (tokens === undefined || events === undefined) return this.#trees.describe(request, candidates, ctx, decision);
-    return describeByEvents(events, tokens, this.#affinity, candidates, this.#settings, ctx, decision);
+    const kvIndex = tokens && this.#kvEvents.indexInUse(ctx.now);
+    if (tokens === undefined || kvIndex === undefined) return this.#trees.describe(request, candidates, ctx, decision);
+    return this.#kvEvents.describe(kvIndex, tokens, candidates, ctx, decision);
   }
 
   configure(options: object): void {
     const settings = options as CacheAwareSettings;
     this.#settings = settings;
+    this.#kvEvents.configure(settings);
     this.#trees.configure(settings);
     this.#hash?.configure(settings);
-    if (settings.cacheIndex === 'hash') {
-      this.#hash ??= new HashAffinity(settings, this.#affinity, this.#events, this.#partitionOf);
-    }
+    if (settings.cacheIndex === 'hash') this.#hash ??= new HashAffinity(settings, this.#around);
   }
 
   workerAdded(id: WorkerId): void {
@@ -165,12 +169,6 @@ export class CacheAwarePolicy implements Policy, LearnedState {
     // A placement for an index that is not in use would only take memory (B09).
     if ((placement.kind === 'hash') !== (hash !== undefined)) return false;
     return hash === undefined ? this.#trees.applyPlacement(placement) : hash.applyPlacement(placement, now);
-  }
-
-  /** The KV index once it holds a block; an empty one leaves token requests to the token tree (CA-80). */
-  #eventsInUse(now: number): KvEventIndex | undefined {
-    const index = this.#kvIndex();
-    return index === undefined || index.isEmpty(now) ? undefined : index;
   }
 
   #hashInUse(): HashAffinity | undefined {

@@ -12,11 +12,12 @@ import type { RequestView } from '../request.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
-import type { Affinity, CacheAwareSettings, PartitionOf } from './affinity.js';
+import type { Affinity, CacheAwareSettings, IndexSurroundings, PartitionOf } from './affinity.js';
 import type { PolicyExplanation } from './explanation.js';
 import type { LearnedPiece } from './learned-state.js';
 import type { Decision, DecisionContext, LearnedPlacement, PolicyEvents } from './policy.js';
 
+/** The prefix trees of one policy instance. */
 export class TreeAffinity {
   readonly #affinity: Affinity;
   readonly #events: PolicyEvents;
@@ -31,18 +32,12 @@ export class TreeAffinity {
   #evictedText = 0;
   #evictedTokens = 0;
 
-  constructor(
-    settings: CacheAwareSettings,
-    affinity: Affinity,
-    events: PolicyEvents,
-    partitionOf: PartitionOf,
-    salt: number | undefined,
-  ) {
-    this.#salt = salt;
+  constructor(settings: CacheAwareSettings, { affinity, events, partitionOf, salt }: IndexSurroundings) {
     this.#settings = settings;
     this.#affinity = affinity;
     this.#events = events;
     this.#partitionOf = partitionOf;
+    this.#salt = salt;
     this.#text = new StringTree(settings);
   }
 
