@@ -16,10 +16,9 @@ import { distribution, fakeCandidate, fakeFleet } from 'kvroute/testing';
 import { describe, expect, it } from 'vitest';
 import { goldenIds, goldenKeys } from '../hashing/golden-keys.js';
 import golden from '../hashing/ring-golden.json' with { type: 'json' };
-import { fleet, keyed, names, pick, tally, times } from './support.js';
+import { fleet, isFull, keyed, names, pick, tally, times } from './support.js';
 
 const hash = await loadHash();
-const isFull = process.env.KVROUTE_FULL_FAULTS === '1';
 const consistent = 'consistent_hashing';
 
 function permutations(items: readonly string[]): string[][] {

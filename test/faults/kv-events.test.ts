@@ -3,9 +3,8 @@ import { createRouter, type KvEventBatch, type RouteRequest, type Router, type R
 import { dataParallelWorkers, decodeKvEventBatch, splitRank } from 'kvroute/engines';
 import { describe, expect, it } from 'vitest';
 import { payloads } from './recorded.js';
-import { fleet, names, pick, times } from './support.js';
+import { fleet, names, pick, range, times } from './support.js';
 
-const range = (from: number, to: number): number[] => times(to - from + 1, (i) => from + i);
 const blockSize = 4;
 
 /** The tokens of blocks 1 to `count`, of four tokens each. */

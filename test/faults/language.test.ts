@@ -25,10 +25,9 @@ import * as testing from 'kvroute/testing';
 import { type ContractRuntime, fakeCandidate, fakeFleet, fakeReport } from 'kvroute/testing';
 import { describe, expect, it } from 'vitest';
 import { runScript } from './run-script.js';
-import { fleet, keyed, names, pick, times } from './support.js';
+import { fleet, isFull, keyed, names, pick, times } from './support.js';
 
 const hash = await loadHash();
-const isFull = process.env.KVROUTE_FULL_FAULTS === '1';
 
 /** The policies that look at ids by position or by load, so that other ids make no other choice. */
 const positional: Readonly<Record<string, (runtime: ContractRuntime) => StandalonePolicy>> = {

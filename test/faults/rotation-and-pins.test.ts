@@ -15,10 +15,9 @@ import { fakeCandidate, fakeFleet, manualClock } from 'kvroute/testing';
 import { describe, expect, it } from 'vitest';
 import { heapAfterCollection } from '../support/heap.js';
 import { runScript } from './run-script.js';
-import { fleet, keyed, names, pick, tally, times } from './support.js';
+import { fleet, isFull, keyed, names, pick, tally, times } from './support.js';
 
 const hash = await loadHash();
-const isFull = process.env.KVROUTE_FULL_FAULTS === '1';
 
 function choice(policy: StandalonePolicy, request: RouteRequest, candidates = fakeFleet(4)): string {
   const selection = policy.selectWorker(request, candidates);

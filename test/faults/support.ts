@@ -1,4 +1,4 @@
-/** What the fault tests share: small fleets on a router, and selections as ids. */
+/** What the fault tests share: small fleets on a router, selections as ids, and requests. */
 import { createRouter, type RouteRequest, type Router, type RouterOptions, type WorkerSpec } from 'kvroute';
 
 /** `w1`, `w2`, … */
@@ -30,6 +30,19 @@ export function tally(ids: Iterable<string>): Map<string, number> {
 export function times<T>(count: number, call: (index: number) => T): T[] {
   return Array.from({ length: count }, (_, i) => call(i));
 }
+
+/** The integers from `from` to `to`, both included. */
+export function range(from: number, to: number): number[] {
+  return times(to - from + 1, (i) => from + i);
+}
+
+/** A text of the given length that differs from that of any other seed within a few characters. */
+export function noise(length: number, draw: () => number): string {
+  return String.fromCharCode(...times(length, () => 97 + Math.floor(draw() * 26)));
+}
+
+/** With KVROUTE_FULL_FAULTS=1 the tests that are scaled down run at their full size. */
+export const isFull = process.env.KVROUTE_FULL_FAULTS === '1';
 
 /** Every routing key in the usual header. */
 export function keyed(key: string): RouteRequest {
