@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import {
   classifyUpstream,
   decodeKvEventBatch,
@@ -11,6 +10,7 @@ import {
 } from 'kvroute/engines';
 import { describe, expect, it } from 'vitest';
 import { RequestView } from '../../src/request.js';
+import { fc } from '../support/property.js';
 
 const loadKinds: LoadReportKind[] = [
   'sglang_loads',

@@ -1,7 +1,7 @@
 /** The functions of `kvroute` with what they are given, argument by argument. */
 import { ok } from 'node:assert/strict';
-import fc from 'fast-check';
 import * as core from 'kvroute';
+import { fc } from '../support/property.js';
 import { bytes, count, type FuzzedFunction, names, number, sizes } from './fuzzed-function.js';
 import { hostileRecord, mostly } from './hostile.js';
 import { candidates, id, report, request, text } from './inputs.js';

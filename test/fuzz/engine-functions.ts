@@ -1,10 +1,10 @@
 /** The functions of `kvroute/engines`: they read what engines and clients send, and refuse none of it. */
 import { ok } from 'node:assert/strict';
-import fc from 'fast-check';
 import type { LeaseOutcome } from 'kvroute';
 import { leastLoad } from 'kvroute';
 import * as engines from 'kvroute/engines';
 import { fakeFleet } from 'kvroute/testing';
+import { fc } from '../support/property.js';
 import { bytes, type FuzzedFunction, names, number } from './fuzzed-function.js';
 import { hostile, hostileRecord, mostly } from './hostile.js';
 import { id, text, workerSpec } from './inputs.js';

@@ -1,10 +1,11 @@
 /** A short run of the fuzz program; `npm run fuzz` runs it for as long as asked. */
-import fc from 'fast-check';
+
 import * as core from 'kvroute';
 import * as engines from 'kvroute/engines';
 import * as metrics from 'kvroute/metrics';
 import * as testing from 'kvroute/testing';
 import { describe, expect, it } from 'vitest';
+import { fc } from '../support/property.js';
 import { hostileNames, made } from './hostile.js';
 import { judge, Tally } from './judge.js';
 import { callFunction, functions, properties } from './properties.js';

@@ -1,5 +1,5 @@
 /** What a function under test is, and arguments that many of them take. */
-import fc from 'fast-check';
+import { fc } from '../support/property.js';
 import { mostly } from './hostile.js';
 import { id } from './inputs.js';
 

@@ -2,7 +2,7 @@
  * Hostile values by name. Arbitraries hold names instead of values, so that a counterexample can be read and replayed;
  * `made` turns a description into what is passed on, every value new.
  */
-import fc from 'fast-check';
+import { fc } from '../support/property.js';
 
 /** What hostile values throw: a host's own error, told from any of ours. */
 export class OwnError extends Error {}

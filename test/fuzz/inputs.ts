@@ -1,5 +1,5 @@
 /** What calls are given, mostly sound: requests, workers, reports, events and the like, hostile values by name. */
-import fc from 'fast-check';
+import { fc } from '../support/property.js';
 import { hostileRecord, mostly } from './hostile.js';
 
 const ids = ['w1', 'w2', 'w3', '__proto__', 'http://w5:8000'];

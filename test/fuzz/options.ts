@@ -1,6 +1,7 @@
 /** Options of routers and policies, hostile in any part. */
-import fc from 'fast-check';
+
 import { loadHash, type PolicyConfig, type RouterOptions } from 'kvroute';
+import { fc } from '../support/property.js';
 import { hostile, hostileRecord, mostly } from './hostile.js';
 
 const hash = await loadHash();

@@ -1,8 +1,8 @@
 /** The properties: each makes calls with hostile values and checks what may have become of them. */
 import { deepStrictEqual } from 'node:assert/strict';
-import fc from 'fast-check';
 import { type Candidate, createRouter, type RouterOptions } from 'kvroute';
 import { manualClock } from 'kvroute/testing';
+import { fc } from '../support/property.js';
 import { coreFunctions } from './core-functions.js';
 import { engineFunctions } from './engine-functions.js';
 import type { FuzzedFunction } from './fuzzed-function.js';

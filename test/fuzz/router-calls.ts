@@ -1,5 +1,5 @@
 /** The calls of the router's public methods, described as plain data. */
-import fc from 'fast-check';
+import { fc } from '../support/property.js';
 import { type Call, hostileRecord, mostly } from './hostile.js';
 import {
   beginOptions,

@@ -1,6 +1,7 @@
 /** The exported classes and the policies: how each is made, what can be called on it, and what of it can be observed. */
-import fc from 'fast-check';
+
 import * as core from 'kvroute';
+import { fc } from '../support/property.js';
 import { type Call, hostileRecord, mostly } from './hostile.js';
 import { candidates, id, kvEvent, request, text, tokens } from './inputs.js';
 

@@ -1,8 +1,9 @@
 /** The functions of `kvroute/metrics` and `kvroute/testing`. */
-import fc from 'fast-check';
+
 import { createRouter, leastLoad } from 'kvroute';
 import * as metrics from 'kvroute/metrics';
 import * as testing from 'kvroute/testing';
+import { fc } from '../support/property.js';
 import { count, type FuzzedFunction, names, sizes } from './fuzzed-function.js';
 import { hostileRecord, mostly } from './hostile.js';
 import { candidates, id, report, request } from './inputs.js';

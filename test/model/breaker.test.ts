@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ElapsedTime } from '../../src/runtime/clock.js';
 import { Breaker, type BreakerConfig, type BreakerState, type BreakerTransition } from '../../src/workers/breaker.js';
+import { fc } from '../support/property.js';
 
 /**
  * A naive breaker: it keeps the list of everything that ever happened and derives each answer by replaying it, moving

@@ -1,5 +1,5 @@
 /** The bucket policy against a naive model that keeps every request and checks at every due instant. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { bucket, createBucket } from '../../src/policies/bucket.js';
 import { bucketRecompute } from '../../src/policies/bucket-boundaries.js';
@@ -8,6 +8,7 @@ import { RequestView } from '../../src/request.js';
 import { seededRandom } from '../../src/runtime/random.js';
 import { CandidateSet } from '../../src/workers/candidate-set.js';
 import { signals } from '../load/signals.js';
+import { fc } from '../support/property.js';
 
 const settings = { balanceAbsThreshold: 300, balanceRelThreshold: 1.5 };
 

@@ -1,10 +1,11 @@
 /** The scorer against a naive model that follows the statements word by word. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { compareWaits, leastWait, type WaitTuning } from '../../src/load/expected-wait.js';
 import type { RankLoad } from '../../src/load/report.js';
 import { seededRandom } from '../../src/runtime/random.js';
 import { signals } from '../load/signals.js';
+import { fc } from '../support/property.js';
 
 interface ModelWorker {
   readonly id: string;

@@ -1,8 +1,8 @@
 import { deepStrictEqual as check } from 'node:assert/strict';
-import fc from 'fast-check';
 import { it } from 'vitest';
 import { HashIndex, type HashPiece } from '../../src/prefix/hash-index.js';
 import { StepBudget } from '../../src/runtime/maintenance-budget.js';
+import { fc } from '../support/property.js';
 import { modelTimeoutMs, runsFor } from './kv-model-ops.js';
 
 interface Holder {

@@ -1,9 +1,9 @@
 import { deepStrictEqual as check } from 'node:assert/strict';
-import fc from 'fast-check';
 import { it } from 'vitest';
 import type { KvEvent } from '../../src/prefix/kv-event.js';
 import { KvEventFeed } from '../../src/prefix/kv-event-feed.js';
 import { StepBudget } from '../../src/runtime/maintenance-budget.js';
+import { fc } from '../support/property.js';
 import { modelTimeoutMs, runsFor } from './kv-model-ops.js';
 
 /**

@@ -1,7 +1,7 @@
 import { deepStrictEqual as check } from 'node:assert/strict';
-import fc from 'fast-check';
 import { it } from 'vitest';
 import { Map64 } from '../../src/prefix/map64.js';
+import { fc } from '../support/property.js';
 import { modelTimeoutMs, runsFor } from './kv-model-ops.js';
 
 // A few lanes with much in common, so that keys collide in one lane, in both orders, and in the top and low bits.

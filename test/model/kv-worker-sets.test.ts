@@ -1,7 +1,7 @@
 import { deepStrictEqual as check } from 'node:assert/strict';
-import fc from 'fast-check';
 import { it } from 'vitest';
 import { nobody, WorkerSets } from '../../src/prefix/worker-sets.js';
+import { fc } from '../support/property.js';
 import { modelTimeoutMs, runsFor } from './kv-model-ops.js';
 
 const operation = fc.record({

@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ElapsedTime } from '../../src/runtime/clock.js';
 import { composePinKey } from '../../src/sticky/pin-key.js';
 import { PinMap } from '../../src/sticky/pins.js';
+import { fc } from '../support/property.js';
 
 interface NaivePin {
   primary: string;

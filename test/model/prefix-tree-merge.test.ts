@@ -3,9 +3,9 @@
  * reclaimed cannot be told from one that is complete.
  */
 import { deepStrictEqual, ok, strictEqual } from 'node:assert';
-import fc from 'fast-check';
 import { describe, it } from 'vitest';
 import { StringTree } from '../../src/prefix/string-tree.js';
+import { fc } from '../support/property.js';
 import { NaivePrefixTree } from './naive-prefix-tree.js';
 
 const unlimited = 1_000_000;

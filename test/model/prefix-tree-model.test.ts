@@ -3,12 +3,12 @@
  * KVROUTE_MODEL_OPS sets how many operations each tree runs in all; the default keeps the test short.
  */
 import { deepStrictEqual, ok, strictEqual } from 'node:assert';
-import fc from 'fast-check';
 import { afterAll, describe, it } from 'vitest';
 // Plain assertions: a million of them take seconds.
 import type { PrefixTree, TreePiece } from '../../src/prefix/prefix-tree.js';
 import { StringTree } from '../../src/prefix/string-tree.js';
 import { TokenTree } from '../../src/prefix/token-tree.js';
+import { fc } from '../support/property.js';
 import { NaivePrefixTree } from './naive-prefix-tree.js';
 
 const operationsPerTree = Number(process.env.KVROUTE_MODEL_OPS ?? 4000);

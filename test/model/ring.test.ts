@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Ring } from '../../src/hashing/ring.js';
 import { type Hash64, loadHash } from '../../src/runtime/hash.js';
+import { fc } from '../support/property.js';
 
 let xxh64: Hash64;
 beforeAll(async () => {

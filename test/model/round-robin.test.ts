@@ -1,7 +1,8 @@
 /** Rotations against a naive model: a list of sets in order of use, each with its counter. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { roundRobin } from '../../src/policies/round-robin.js';
+import { fc } from '../support/property.js';
 
 describe('RR-1 to RR-4: round_robin against a naive model', () => {
   it('serves interleaved sets of any membership as the model does', () => {

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { countCodePoints } from '../../src/runtime/text.js';
+import { fc } from '../support/property.js';
 
 describe('BU-3, PH-2: code points', () => {
   it.each([

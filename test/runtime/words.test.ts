@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Words } from '../../src/runtime/words.js';
+import { fc } from '../support/property.js';
 
 const scope = globalThis as { Buffer?: unknown };
 const { Buffer } = scope;

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { composePinKey, keyOfPin, PinKeyComposer, pinModel } from '../../src/sticky/pin-key.js';
+import { fc } from '../support/property.js';
 
 const leg = fc.constantFrom('single' as const, 'prefill' as const, 'decode' as const, 'encode' as const);
 // Few characters, those of the composition among them, so that borders shift often.

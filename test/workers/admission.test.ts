@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Admission, AdmissionWindow, admissionLimit } from '../../src/workers/admission.js';
+import { fc } from '../support/property.js';
 
 function admitted(result: ReturnType<AdmissionWindow['tryAdmit']>): Admission {
   if (typeof result === 'string') throw new Error(`refused: ${result}`);

@@ -1,9 +1,10 @@
 /** LB-14a: what `exclude` leaves of a set, against the set made of the rest. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import type { WorkerSignals } from '../../src/workers/candidate.js';
 import { CandidateSet } from '../../src/workers/candidate-set.js';
 import { fingerprintOf } from '../../src/workers/fingerprint.js';
+import { fc } from '../support/property.js';
 
 function worker(id: string, inFlight = 0): WorkerSignals {
   return { id, inFlight, activeKeys: 0, load: undefined, creditTokens: 0, creditRequests: 0, keyInFlight: () => 0 };
