@@ -210,6 +210,24 @@ describe('HashIndex', () => {
     expect(copy.index.lastUse).toBe(3);
   });
 
+  it('LB-33: the keys of heads are pinned, since pieces carry them', () => {
+    const index = new HashIndex({ boundaries: [1, 2, 5], ttlMs: 1000 });
+    const keysOf = (namespace: string | undefined): number[][] => {
+      const probe = index.probe([1, 2, 3, 4, 0xffffffff], namespace);
+      return [0, 1, 2].map((i) => [probe.low(i), probe.high(i)]);
+    };
+    expect(keysOf(undefined)).toEqual([
+      [-2012582986, 1773717748],
+      [-1153369304, 1647819899],
+      [-1597844093, -1980590059],
+    ]);
+    expect(keysOf('n')).toEqual([
+      [-1280920619, -724839360],
+      [-507266349, -1485336317],
+      [221561426, -1843656754],
+    ]);
+  });
+
   it('LB-33: other calls may come between pieces', () => {
     const { index, record } = make();
     for (let i = 0; i < 10; i++) record(range(i, i + 16), i === 9 ? 'gone' : 'w', 1_000 + i);

@@ -13,6 +13,15 @@ describe('namespaceKey', () => {
     expect(namespaceKey({ cacheSalt: 'a', extraKey: '' })).toBe(namespaceKey({ cacheSalt: 'a' }));
   });
 
+  it('LB-42: a field that is no string is refused by its name, whatever it reads as', () => {
+    for (const value of [0, 1, false, true, Number.NaN, {}, [], 0n]) {
+      const cacheSalt = value as unknown as string;
+      expect(() => namespaceKey({ cacheSalt })).toThrow(/^namespace\.cacheSalt: expected a string, got /);
+      expect(() => namespaceKey({ cacheSalt, lora: 'a' })).toThrow(TypeError);
+    }
+    expect(() => namespaceKey('salt' as CacheNamespace)).toThrow(/^namespace: expected an object/);
+  });
+
   it('CA-102: the same value in another field, and shifted borders, are other namespaces', () => {
     const distinct: readonly CacheNamespace[] = [
       { cacheSalt: 'a' },
@@ -39,6 +48,11 @@ describe('namespaceKey', () => {
     const key = namespaceKey({ cacheSalt: secret }) as string;
     expect(key).toMatch(/^[0-9a-f]{16}$/);
     expect(key).toBe(namespaceKey({ cacheSalt: secret }));
+  });
+
+  it('LB-34: it is the same in every instance and version, since placements carry it', () => {
+    const namespaces = [{ cacheSalt: 'tenant-1' }, { extraKey: 'tenant-1', lora: 'a' }, { lora: '\ud83d😀' }];
+    expect(namespaces.map(namespaceKey)).toEqual(['af8acb5389c4dbac', 'e40b77a72628d924', '9ce2047fdb76514d']);
   });
 
   it('CA-102: 100 000 salts give as many keys', () => {
