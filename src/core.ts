@@ -1,10 +1,11 @@
 /**
  * The state of one router and the few primitives everything else is made of. `router.ts` is the public face; the files
- * beside this one each do one thing to a core: fleet, reports, decide, legs, upkeep, snapshot.
+ * beside this one each do one thing to a core: fleet, reports, decide, select, begin, legs, route, upkeep, snapshot.
  */
 
 import { refuse } from './errors.js';
-import { EventHub, type LeaseEnd, type Warning } from './events.js';
+import { EventHub } from './event-hub.js';
+import type { LeaseEnd, Warning } from './events.js';
 import { type Lease, LeaseBook } from './lease.js';
 import type { LeaseOutcome } from './lease-outcome.js';
 import type { Resolved } from './options/spec.js';

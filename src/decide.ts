@@ -3,22 +3,22 @@
  * the policy, changing nothing; `commit` records what was decided and credits the worker.
  */
 import type { RouterCore } from './core.js';
+import { refuse } from './errors.js';
 import { creditTokensOf } from './load/credit.js';
 import type { Decision, DecisionContext, Leg } from './policies/policy.js';
 import type { Scope } from './pools.js';
-import { type RequestView, refuse } from './request.js';
+import type { RequestView } from './request.js';
 import type { RandomSource } from './runtime/random.js';
 import { type DecisionRecord, type NotSelected, notSelected, recordOf, type SelectionReason } from './selection.js';
-import type { AvailableList } from './workers/available-list.js';
 import type { WorkerId } from './workers/candidate.js';
 import type { CandidateSet } from './workers/candidate-set.js';
 import { emptySelection, shedRetryAfterMs } from './workers/overload.js';
-import type { Worker, WorkerState } from './workers/worker.js';
+import type { WorkerState } from './workers/worker.js';
 
 /** Which of a pool's workers a caller wants considered: ids, or anything that carries one (LB-10). */
 export type CandidateFilter = readonly (WorkerId | { readonly id: WorkerId })[];
 
-/** Everything one decision was made of. */
+/** One decision that is not committed yet, and everything it was made of. */
 export interface Attempt {
   readonly view: RequestView;
   readonly scope: Scope;
@@ -87,7 +87,7 @@ export function commit(attempt: Attempt): void {
   const { view, decision, ctx, scope } = attempt;
   const { policy } = scope.pool;
   policy.record?.(view, decision, ctx);
-  const worker = decision.worker as WorkerState | undefined;
+  const worker = workerOf(decision);
   if (worker === undefined) return;
   worker.creditTokens += creditTokensOf(view.tokens, policy.meanPrefillTokens);
   worker.creditRequests += 1;
@@ -124,14 +124,12 @@ function* overloadedFlags(members: Iterable<WorkerState>, now: number): Iterable
 
 /** Registered workers of the scope that the caller did not narrow away. */
 function membersOf(attempt: Attempt): WorkerState[] {
-  return narrowedMembers(attempt.scope.list, attempt.narrowed);
+  const members = [...attempt.scope.list.members()];
+  const { narrowed } = attempt;
+  return narrowed === undefined ? members : members.filter(({ id }) => narrowed.has(id));
 }
 
-function narrowedMembers(list: AvailableList, narrowed: ReadonlySet<WorkerId> | undefined): WorkerState[] {
-  return [...list.members()].filter((worker) => narrowed === undefined || narrowed.has(worker.id));
-}
-
-/** A worker as hosts see it: the signals a router hands to policies are always its own `WorkerState`s. */
-export function workerOf(decision: Decision): Worker | undefined {
+/** The worker a decision chose: the signals that a router hands to policies are always its own `WorkerState`s. */
+export function workerOf(decision: Decision): WorkerState | undefined {
   return decision.worker as WorkerState | undefined;
 }

@@ -1,10 +1,4 @@
-/**
- * Typed events (LB-50): one payload object each, emitted after the state is committed, and free when nobody listens:
- * callers ask `heard` before they build a payload. A listener that throws never changes a result (LB-15); its error is
- * passed on as a `warning`. The emitter is a detail: none of its types are public (LB-61).
- */
-import { EventEmitter } from 'eventemitter3';
-import { refuse } from './errors.js';
+/** The typed events of a router: every name, its payload, and the vocabulary of those (LB-50). */
 import type { LeaseOutcome } from './lease-outcome.js';
 import type { LoadReport } from './load/report.js';
 import type { Leg } from './policies/policy.js';
@@ -42,11 +36,14 @@ export type WarningCode =
 
 /** Something that works, but probably not as intended. */
 export interface Warning {
+  /** Stable: compare this, not the message. */
   readonly code: WarningCode;
   readonly message: string;
   /** Option names it concerns. */
   readonly fields: readonly string[];
+  /** The worker it is about, when it is about one; such a warning goes with its worker (LB-30). */
   readonly worker?: WorkerId | undefined;
+  /** The model whose pool it is about, when it is about one. */
   readonly model?: string | undefined;
   /** What was thrown, with `listenerFailed` and `policyFailed`. */
   readonly error?: unknown;
@@ -69,8 +66,11 @@ export interface Placement {
 export interface RouterEvents {
   /** A worker was selected; the lease, if any, begins later. */
   selected: { readonly worker: Worker; readonly record: DecisionRecord };
+  /** Nothing was selected, or a worker was refused at dispatch; the payload is the outcome itself. */
   notSelected: NotSelected;
+  /** A request counts in flight on the worker; `inFlight` includes it (WK-30). */
   leaseBegan: { readonly worker: Worker; readonly inFlight: number };
+  /** A request in flight on the worker is over, whichever way; not told of workers that were removed (LB-21). */
   leaseEnded: {
     readonly worker: Worker;
     readonly inFlight: number;
@@ -80,13 +80,17 @@ export interface RouterEvents {
   };
   /** An open lease reached `maxLeaseAgeMs` and was released (LB-23), after its `leaseEnded`. */
   leaseExpired: { readonly worker: Worker; readonly ageMs: number };
+  /** A worker was registered (WK-65). */
   workerAdded: { readonly worker: Worker };
   /** A pool runs another policy instance from now on: what the one before had learned is gone (LB-35, LM-25). */
   policyReplaced: { readonly model: string; readonly leg: Leg; readonly policy: string };
   /** The worker under this id was registered anew and kept its counts (WK-3). */
   workerReplaced: { readonly worker: Worker; readonly revision: number };
+  /** A worker was removed, with everything held for it (LB-30). */
   workerRemoved: { readonly worker: Worker };
+  /** The host or a probe changed a worker's status (WK-18). */
   workerStatus: { readonly worker: Worker; readonly from: WorkerStatus; readonly to: WorkerStatus };
+  /** A breaker changed its state (CB-2 to CB-7). */
   breakerTransition: { readonly worker: Worker; readonly from: BreakerState; readonly to: BreakerState };
   /** A breaker counted an outcome (CB-2). */
   breakerOutcome: {
@@ -97,7 +101,9 @@ export interface RouterEvents {
   };
   /** The veto of a worker came, went or changed its signal (OV-7). */
   overloadChanged: { readonly worker: Worker; readonly overload: OverloadVerdict | undefined };
+  /** A load report counts from now on (LR-22). */
   reportApplied: { readonly worker: Worker; readonly report: LoadReport };
+  /** A worker that had a report has none any more (LR-30). */
   reportLost: { readonly worker: Worker; readonly reason: ReportLoss };
   /** A pin went by idleness or because the map is full (ST-60). The key itself is never told (OB-93). */
   pinEvicted: { readonly keyHash: string; readonly cause: 'idle' | 'capacity' | 'removed'; readonly remaining: number };
@@ -115,7 +121,9 @@ export interface RouterEvents {
   };
   /** A KV-event batch did not follow its predecessor (CA-92). */
   kvEventGap: { readonly worker: WorkerId; readonly expected: bigint | number; readonly received: bigint | number };
+  /** A policy learned a placement from a decision of this router; never for merged ones (LB-34). */
   placement: Placement;
+  /** Something works, but probably not as intended (LB-41). */
   warning: Warning;
 }
 
@@ -123,93 +131,3 @@ export interface RouterEvents {
 export type RouterEventName = keyof RouterEvents;
 /** Called with an event's payload. What it throws becomes a warning (LB-15). */
 export type RouterListener<E extends RouterEventName> = (payload: RouterEvents[E]) => void;
-
-/** The router's emitter. */
-export class EventHub {
-  readonly #emitter = new EventEmitter<RouterEventName>();
-  // The wrapper each listener was registered with, so that `off` finds it again.
-  readonly #wrappers = new Map<RouterEventName, Map<unknown, (payload: unknown) => void>>();
-  #holds = 0;
-  #held: [RouterEventName, unknown][] = [];
-
-  /** Whether anybody listens: ask before building a payload. */
-  heard(event: RouterEventName): boolean {
-    return this.#emitter.listenerCount(event) > 0;
-  }
-
-  emit<E extends RouterEventName>(event: E, payload: RouterEvents[E]): void {
-    if (this.#holds > 0) this.#held.push([event, payload]);
-    else this.#emitter.emit(event, payload);
-  }
-
-  /** From now on events wait for `release`: a commit tells what it caused when all of it is done (LB-50). Holds nest. */
-  hold(): void {
-    this.#holds += 1;
-  }
-
-  /** Tells what waited, in order. A listener may call the router again: its events come at once, these go on after. */
-  release(): void {
-    this.#holds -= 1;
-    if (this.#holds > 0 || this.#held.length === 0) return;
-    const held = this.#held;
-    this.#held = [];
-    for (const [event, payload] of held) this.#emitter.emit(event, payload);
-  }
-
-  /** Makes a change of several steps and tells of it when it is whole: no listener sees, or acts upon, half of it. */
-  afterwards<T>(change: () => T): T {
-    this.hold();
-    try {
-      return change();
-    } finally {
-      this.release();
-    }
-  }
-
-  /** Subscribes and returns the function that unsubscribes. The same listener counts once an event. */
-  on<E extends RouterEventName>(event: E, listener: RouterListener<E>): () => void {
-    return this.#subscribe(event, listener, false);
-  }
-
-  once<E extends RouterEventName>(event: E, listener: RouterListener<E>): () => void {
-    return this.#subscribe(event, listener, true);
-  }
-
-  off<E extends RouterEventName>(event: E, listener: RouterListener<E>): void {
-    const wrapper = this.#wrappers.get(event)?.get(listener);
-    if (wrapper === undefined) return;
-    this.#wrappers.get(event)?.delete(listener);
-    this.#emitter.off(event, wrapper);
-  }
-
-  #subscribe<E extends RouterEventName>(event: E, listener: RouterListener<E>, once: boolean): () => void {
-    if (typeof event !== 'string') throw refuse('event', 'the name of an event', event);
-    if (typeof listener !== 'function') throw refuse('listener', 'a function', listener);
-    this.off(event, listener);
-    const wrapper = (payload: unknown): void => {
-      // Unsubscribed by a listener that was called before it: the emitter still has it on its round.
-      if (this.#wrappers.get(event)?.get(listener) !== wrapper) return;
-      // Before the call: a once-listener that emits the event again must not run twice (B92).
-      if (once) this.off(event, listener);
-      try {
-        const returned: unknown = listener(payload as RouterEvents[E]);
-        // An async listener fails later, and must not become an unhandled rejection of the host.
-        if (returned instanceof Promise) returned.catch((error: unknown) => this.#listenerFailed(event, error));
-      } catch (error) {
-        this.#listenerFailed(event, error);
-      }
-    };
-    const wrappers = this.#wrappers.get(event) ?? new Map();
-    this.#wrappers.set(event, wrappers.set(listener, wrapper));
-    this.#emitter.on(event, wrapper);
-    return () => {
-      if (this.#wrappers.get(event)?.get(listener) === wrapper) this.off(event, listener);
-    };
-  }
-
-  #listenerFailed(event: RouterEventName, error: unknown): void {
-    // A warning listener that throws would warn about itself for ever.
-    if (event === 'warning') return;
-    this.emit('warning', { code: 'listenerFailed', message: `a listener of ${event} threw`, fields: [], error });
-  }
-}

@@ -3,10 +3,9 @@
  * informs every holder (LB-30, WK-64). Every change is checked whole before anything of it happens.
  */
 import type { RouterCore } from './core.js';
-import { RoutingConfigError } from './errors.js';
+import { RoutingConfigError, refuse } from './errors.js';
 import type { ReportLoss } from './events.js';
 import { legOfKind } from './pools.js';
-import { refuse } from './request.js';
 import { resolveBreakerConfig } from './workers/breaker.js';
 import type { WorkerId } from './workers/candidate.js';
 import { type WorkerStatus, workerStatuses } from './workers/health.js';

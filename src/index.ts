@@ -7,7 +7,8 @@
 
 // The router
 export { createRouter, Router } from './router.js';
-export type { Acquired, LeaseView, PoolView, WorkerFilter } from './router.js';
+export type { Acquired } from './acquire.js';
+export type { LeaseView, PoolView, WorkerFilter } from './inspect.js';
 export type { CustomPolicy, PolicyConfig, RouterOptions } from './router-options.js';
 export type { CandidateFilter } from './decide.js';
 export type { ReconcileResult } from './fleet.js';
@@ -25,7 +26,8 @@ export { namespaceKey } from './prefix/namespace.js';
 export type { CacheNamespace } from './prefix/namespace.js';
 export { parseRoutingTokens } from './prefix/routing-tokens.js';
 export type { TokenIds } from './prefix/token-ids.js';
-export type { BeginOptions, ElsewhereOptions, Selected, SelectedBeginOptions, Selection } from './select.js';
+export type { BeginOptions, ElsewhereOptions } from './begin.js';
+export type { Selected, SelectedBeginOptions, Selection } from './select.js';
 export type {
   DecisionRecord,
   Exclusion,

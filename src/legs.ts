@@ -3,13 +3,13 @@
  * in one call; nothing is recorded for a leg unless every leg found its worker.
  */
 import type { RouterCore } from './core.js';
-import { type Attempt, type DrawFrom, decide, emptyOutcome, recordOfAttempt, scopeOf } from './decide.js';
-import { checkOptions } from './errors.js';
+import { type Attempt, type DrawFrom, decide, emptyOutcome, recordOfAttempt, scopeOf, workerOf } from './decide.js';
+import { checkOptions, refuse } from './errors.js';
 import type { Leg } from './policies/policy.js';
 import type { Scope } from './pools.js';
-import { RequestView, type RouteRequest, refuse } from './request.js';
+import { RequestView, type RouteRequest } from './request.js';
 import { allOf } from './runtime/all-of.js';
-import { finish, type Selected, type Selection, tell } from './select.js';
+import { finish, type Selected, tell } from './select.js';
 import { type NotSelected, notSelected, type SelectionReason } from './selection.js';
 import type { WorkerId } from './workers/candidate.js';
 import { pairingFacts } from './workers/pairing.js';
@@ -49,7 +49,7 @@ export function selectLegs(core: RouterCore, request: RouteRequest, options: Leg
   const pairs = core.pools.pairs(scopes.prefill, scopes.decode);
   const { viable, hasPair } = pairs.viablePrefill(now, views.decode.exclude);
   const prefill = draw(views.prefill, { scope: scopes.prefill, narrowed: viable });
-  const chosen = prefill.decision.worker as WorkerState | undefined;
+  const chosen = workerOf(prefill.decision);
   if (chosen === undefined) return refuseLegs(core, prefill, draw(views.decode, { scope: scopes.decode }), hasPair);
 
   const partners: Scope = { pool: scopes.decode.pool, list: pairs.partnersOf(chosen) };
@@ -62,8 +62,8 @@ export function selectLegs(core: RouterCore, request: RouteRequest, options: Leg
     return draw(view, { scope, narrowed: sameRuntime(scope, chosen) });
   };
   const [firstItem, ...otherItems] = media;
-  const first = firstItem === undefined ? [] : [drawEncode(firstItem)];
-  for (const attempt of first) if (attempt.decision.worker === undefined) return finish(core, attempt) as NotSelected;
+  const first = firstItem === undefined ? undefined : drawEncode(firstItem);
+  if (first !== undefined && first.decision.worker === undefined) return finish(core, first) as NotSelected;
 
   const selected = (attempt: Attempt): Selected => finish(core, attempt) as Selected;
   return core.hub.afterwards(() => ({
@@ -72,7 +72,7 @@ export function selectLegs(core: RouterCore, request: RouteRequest, options: Leg
     decode: selected(decode),
     // Where one item found a worker every item does. Each is decided when those before it are recorded, so that a
     // rotation moves on from item to item.
-    encode: [...first.map(selected), ...otherItems.map((item) => selected(drawEncode(item)))],
+    encode: first === undefined ? [] : [selected(first), ...otherItems.map((item) => selected(drawEncode(item)))],
   }));
 }
 
@@ -109,7 +109,7 @@ function toldAs(core: RouterCore, attempt: Attempt, reason: SelectionReason, exc
 }
 
 function told(core: RouterCore, selection: NotSelected): NotSelected {
-  tell(core, selection satisfies Selection);
+  tell(core, selection);
   return selection;
 }
 

@@ -1,5 +1,6 @@
 /** Connects the callbacks of a pool's policy to the router's typed events; none is there while nobody listens (LB-50). */
-import type { EventHub, Warning } from './events.js';
+import type { EventHub } from './event-hub.js';
+import type { Warning } from './events.js';
 import type { Leg, PolicyEvents } from './policies/policy.js';
 
 export function policyEventsOf(hub: EventHub, warn: (warning: Warning) => void, model: string, leg: Leg): PolicyEvents {

@@ -199,6 +199,7 @@ export class PoolSet {
     const changes: (() => void)[] = [];
     for (const model of pools === undefined ? [] : spec.models) {
       const pool = pools?.get(model);
+      // The first worker of a model decides; of the pool `unknown` the first one without a model (LM-20, LM-25).
       if (pool !== undefined && pool.unnamed?.size !== 0) continue;
       const { plan, ignored } = this.#planFor(spec, leg);
       if (pool === undefined) changes.push(this.#opening(model, leg, plan));

@@ -3,10 +3,10 @@
  * credit take effect together, and only then is anybody told (LR-22, EW-14).
  */
 import type { RouterCore } from './core.js';
+import { refuse } from './errors.js';
 import { loseReport } from './fleet.js';
 import { type LoadSummary, summarizeReport } from './load/load-summary.js';
 import type { LoadReport } from './load/report.js';
-import { refuse } from './request.js';
 import type { WorkerId } from './workers/candidate.js';
 import { type OverloadVerdict, overloadVerdict } from './workers/overload.js';
 import type { WorkerState } from './workers/worker.js';
@@ -42,7 +42,7 @@ export function applyReports(core: RouterCore, batch: Iterable<ReportEntry>): Re
       } else if (typeof summary === 'string') {
         tick.lost += 1;
         tick.invalid += 1;
-        warnOnce(core, worker, 'invalidReport', 'sent a report that cannot be read');
+        warnOnceAbout(core, worker, 'invalidReport', 'sent a report that cannot be read');
         loseReport(core, worker, 'invalid');
       } else {
         tick.applied += 1;
@@ -111,11 +111,11 @@ function announce(core: RouterCore, worker: WorkerState, load: LoadSummary, befo
   if (verdict?.signal !== before?.signal && core.hub.heard('overloadChanged')) {
     core.hub.emit('overloadChanged', { worker, overload: verdict });
   }
-  if (load.kvCacheUsage === undefined) warnOnce(core, worker, 'kvUsageMissing', 'reports no KV-cache usage');
+  if (load.kvCacheUsage === undefined) warnOnceAbout(core, worker, 'kvUsageMissing', 'reports no KV-cache usage');
   const cap = waitingCapOf(core, worker);
   if (cap !== undefined && load.maxRunningRequests !== undefined && cap >= load.maxRunningRequests) {
     const message = `has a running window of ${load.maxRunningRequests}, the waiting cap ${cap} is not below it`;
-    warnOnce(core, worker, 'waitingCapAboveWindow', message, 'maxWaitingRequests');
+    warnOnceAbout(core, worker, 'waitingCapAboveWindow', message, 'maxWaitingRequests');
   }
 }
 
@@ -128,7 +128,8 @@ function waitingCapOf(core: RouterCore, worker: WorkerState): number | undefined
   return undefined;
 }
 
-function warnOnce(
+/** Unlike `core.warnOnce` once a worker, for as long as that is registered. */
+function warnOnceAbout(
   core: RouterCore,
   worker: WorkerState,
   code: 'invalidReport' | 'kvUsageMissing' | 'waitingCapAboveWindow',

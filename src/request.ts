@@ -13,8 +13,6 @@ import { parseRoutingTokens } from './prefix/routing-tokens.js';
 import type { TokenIds } from './prefix/token-ids.js';
 import type { WorkerId } from './workers/candidate.js';
 
-export { refuse } from './errors.js';
-
 /** What the host knows about one request. Every field is optional. */
 export interface RouteRequest {
   /** The requested model. Absent or empty: the request names none and draws from all models (WK-13). */

@@ -4,16 +4,17 @@
  */
 import type { AbortSignalLike } from './abort-signal.js';
 import { retryDelayMs } from './backoff.js';
+import { checkBeginOptions } from './begin.js';
 import type { RouterCore } from './core.js';
 import { type CandidateFilter, checkCandidates, decide } from './decide.js';
-import { checkOptions } from './errors.js';
+import { checkOptions, refuse } from './errors.js';
 import type { Lease } from './lease.js';
 import type { LeaseOutcome } from './lease-outcome.js';
 import type { OptionsOf } from './options/spec.js';
 import { retryTable } from './options/table.js';
 import { resolveOptions } from './options/validate.js';
-import { RequestView, type RouteRequest, refuse } from './request.js';
-import { checkBeginOptions, finish } from './select.js';
+import { RequestView, type RouteRequest } from './request.js';
+import { finish } from './select.js';
 import type { DecisionRecord, NotSelected } from './selection.js';
 import type { WorkerId } from './workers/candidate.js';
 import { classifyOutcome, RequestScope } from './workers/outcome-class.js';

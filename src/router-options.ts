@@ -203,15 +203,15 @@ function checkLegs(options: Resolved<typeof routerTable>, policies: Readonly<Rec
     const own = leg === 'prefill' ? options.prefillPolicy : options.decodePolicy;
     return own === undefined ? 'policy' : `${leg}Policy`;
   };
-  const refuse = (leg: 'prefill' | 'decode', name: string, reason: string): void => {
+  const forbid = (leg: 'prefill' | 'decode', name: string, reason: string): void => {
     const field = fieldOf(leg);
     // What a leg inherits matters only where legs exist (LM-10, LM-13).
     if (policies[leg].name === name && (legged || field !== 'policy'))
       throw new RoutingConfigError(field, name, reason);
   };
-  refuse('prefill', 'passthrough', 'must not be passthrough on the prefill leg');
-  refuse('decode', 'passthrough', 'must not be passthrough on the decode leg');
-  refuse('decode', 'bucket', 'must not be bucket on the decode leg: give it a decodePolicy of its own');
+  forbid('prefill', 'passthrough', 'must not be passthrough on the prefill leg');
+  forbid('decode', 'passthrough', 'must not be passthrough on the decode leg');
+  forbid('decode', 'bucket', 'must not be bucket on the decode leg: give it a decodePolicy of its own');
   if (!encodePolicies.includes(policies.encode.name)) {
     throw new RoutingConfigError('encodePolicy', policies.encode.name, `must be one of ${encodePolicies.join(', ')}`);
   }

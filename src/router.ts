@@ -2,11 +2,13 @@
  * The router: workers and reports come in, requests go to workers. This file is the public face; each method advances
  * time, delegates to the file that does the thing, and holds no state of its own.
  */
+import { type Acquired, acquire } from './acquire.js';
+import { type BeginOptions, beginElsewhere, type ElsewhereOptions } from './begin.js';
 import { RouterCore } from './core.js';
-import { type CandidateFilter, checkCandidates, decide, emptyOutcome, recordOfAttempt } from './decide.js';
-import { checkOptions } from './errors.js';
+import { type CandidateFilter, checkCandidates } from './decide.js';
+import { checkOptions, refuse } from './errors.js';
 import type { Placement, RouterEventName, RouterListener, Warning } from './events.js';
-import { explain, rank } from './explain-router.js';
+import { explain, rank } from './explain.js';
 import {
   addWorker,
   type ReconcileResult,
@@ -16,31 +18,22 @@ import {
   replaceWorker,
   setStatus,
 } from './fleet.js';
+import { type LeaseView, leaseView, listWorkers, type PoolView, poolViews, type WorkerFilter } from './inspect.js';
 import { type KvEventPort, kvEventPort } from './kv-event-port.js';
 import type { Lease } from './lease.js';
 import type { LeaseOutcome } from './lease-outcome.js';
 import { type LegOptions, type LegsSelection, selectLegs } from './legs.js';
 import type { LoadReport } from './load/report.js';
 import { warnAboutOptions } from './option-warnings.js';
-import type { Leg } from './policies/policy.js';
 import { type PollGroup, type PollOptions, pollGroups } from './poll-groups.js';
 import { reconfigure } from './reconfigure.js';
 import { applyReports, type ReportEntry, type ReportTick } from './reports.js';
-import { RequestView, type RouteRequest, refuse } from './request.js';
+import { RequestView, type RouteRequest } from './request.js';
 import { type RouteAttempt, type RouteOptions, type RouteResult, route } from './route.js';
 import { planRouter, type RouterOptions } from './router-options.js';
 import { type Hash64, loadHash } from './runtime/hash.js';
-import { forkOf } from './runtime/random.js';
-import {
-  type BeginOptions,
-  beginElsewhere,
-  beginLease,
-  checkBeginOptions,
-  type ElsewhereOptions,
-  finish,
-  type Selection,
-} from './select.js';
-import type { DecisionRecord, Explanation, NotSelected } from './selection.js';
+import { type Selection, selectWorker } from './select.js';
+import type { Explanation, NotSelected } from './selection.js';
 import {
   applyPlacement,
   type RestoreReport,
@@ -54,37 +47,8 @@ import {
 import type { WorkerId } from './workers/candidate.js';
 import type { WorkerStatus } from './workers/health.js';
 import type { RequestScope } from './workers/outcome-class.js';
-import type { Worker, WorkerState } from './workers/worker.js';
-import type { ConnectionMode, WorkerKind, WorkerSpec } from './workers/worker-spec.js';
-
-/** One pool as `router.pools()` shows it (LB-16). */
-export interface PoolView {
-  readonly model: string;
-  readonly leg: Leg;
-  /** Name of the policy it runs. */
-  readonly policy: string;
-  /** The policy's resolved options. */
-  readonly options: Readonly<Record<string, unknown>>;
-  /** Ids in registration order, available or not. */
-  readonly workers: readonly WorkerId[];
-}
-
-/** Open leases (LB-23). */
-export interface LeaseView {
-  readonly open: number;
-  /** Age of the oldest in milliseconds; 0 without any. */
-  readonly oldestAgeMs: number;
-  /** Open leases by worker; workers without any are left out. */
-  readonly byWorker: ReadonlyMap<WorkerId, number>;
-}
-
-/** Which workers `workers()` lists; every condition given must hold (WK-60). */
-export interface WorkerFilter {
-  readonly model?: string | undefined;
-  readonly kind?: WorkerKind | undefined;
-  readonly connectionMode?: ConnectionMode | undefined;
-  readonly status?: WorkerStatus | undefined;
-}
+import type { Worker } from './workers/worker.js';
+import type { WorkerSpec } from './workers/worker-spec.js';
 
 /**
  * Makes a router. This is the one asynchronous step: it prepares the hash (LB-4). From then on everything is
@@ -121,11 +85,7 @@ export class Router {
    * @throws TypeError naming the field, for request data of the wrong type; nothing changed then (LB-42)
    */
   selectWorker(request: RouteRequest, candidates?: CandidateFilter): Selection {
-    const core = this.#core;
-    const view = new RequestView(request);
-    const narrowed = checkCandidates(candidates);
-    const now = core.advance();
-    return finish(core, decide(core, view, now, core.random, { narrowed }));
+    return selectWorker(this.#core, request, candidates);
   }
 
   /**
@@ -133,11 +93,7 @@ export class Router {
    * credited: the lease that comes back has ended (B29).
    */
   acquire(request: RouteRequest, options: BeginOptions = {}): Acquired | NotSelected {
-    checkBeginOptions(this.#core, options);
-    if (options.signal?.aborted) return this.#acquireAborted(request, options);
-    const selection = this.selectWorker(request);
-    if (!selection.ok) return selection;
-    return { ok: true, worker: selection.worker, record: selection.record, lease: selection.begin(options) };
+    return acquire(this.#core, request, options);
   }
 
   /**
@@ -250,25 +206,12 @@ export class Router {
   /** Registered workers in registration order (WK-60). A filter on a model nobody serves gives an empty list. */
   workers(filter: WorkerFilter = {}): Worker[] {
     this.#core.advance();
-    const { model, kind, connectionMode, status } = checkOptions(filter, 'filter');
-    return [...this.#core.workers.values()].filter(
-      (worker) =>
-        (model === undefined || worker.models.includes(model)) &&
-        (kind === undefined || worker.kind === kind) &&
-        (connectionMode === undefined || worker.connectionMode === connectionMode) &&
-        (status === undefined || worker.status === status),
-    );
+    return listWorkers(this.#core, filter);
   }
 
   /** What runs: every pool with its policy, options and workers (LB-16). */
   pools(): PoolView[] {
-    return [...this.#core.pools].map(({ model, leg, policy, plan, all }) => ({
-      model,
-      leg,
-      policy: policy.name,
-      options: { ...plan.options },
-      workers: [...all.members()].map((worker) => worker.id),
-    }));
+    return poolViews(this.#core);
   }
 
   // ——— signals ———
@@ -292,12 +235,8 @@ export class Router {
 
   /** Open leases (LB-23). O(open leases). */
   leases(): LeaseView {
-    const { leases, time } = this.#core;
     this.#core.advance();
-    const byWorker = new Map<WorkerId, number>();
-    for (const { worker } of leases) byWorker.set(worker.id, (byWorker.get(worker.id) ?? 0) + 1);
-    const { oldest } = leases;
-    return { open: leases.size, oldestAgeMs: oldest === undefined ? 0 : time.now - oldest.terms.begunAt, byWorker };
+    return leaseView(this.#core);
   }
 
   /** Pins held, of all models and legs (OB-33). */
@@ -380,22 +319,4 @@ export class Router {
   off<E extends RouterEventName>(event: E, listener: RouterListener<E>): void {
     this.#core.hub.off(event, listener);
   }
-
-  #acquireAborted(request: RouteRequest, options: BeginOptions): Acquired | NotSelected {
-    const core = this.#core;
-    const view = new RequestView(request);
-    const attempt = decide(core, view, core.advance(), forkOf(core.random, core.spareRandom), {});
-    const worker = attempt.decision.worker as WorkerState | undefined;
-    if (worker === undefined) return emptyOutcome(core, attempt);
-    const lease = beginLease(core, worker, undefined, options);
-    return { ok: true, worker, record: recordOfAttempt(attempt), lease };
-  }
-}
-
-/** A worker with a lease that has begun. */
-export interface Acquired {
-  readonly ok: true;
-  readonly worker: Worker;
-  readonly record: DecisionRecord;
-  readonly lease: Lease;
 }

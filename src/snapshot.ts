@@ -3,13 +3,12 @@
  * that are plain data. Live counts are not part of it.
  */
 import type { RouterCore } from './core.js';
-import { SnapshotError, show } from './errors.js';
+import { refuse, SnapshotError, show } from './errors.js';
 import type { Placement } from './events.js';
 import { innerPolicy } from './policies/create.js';
 import { isLearning, type LearnedPiece } from './policies/learned-state.js';
 import type { Leg } from './policies/policy.js';
 import type { Pool } from './pool.js';
-import { refuse } from './request.js';
 import { pinPieces, restorePins } from './sticky/pin-snapshot.js';
 
 /** The version this package writes and reads. */

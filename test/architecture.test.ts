@@ -70,7 +70,7 @@ const entryPointExceptions: ReadonlyMap<string, string> = new Map([
 
 /** Packages, and the one module that may touch each (LB-61). */
 const packages: ReadonlyMap<string, string> = new Map([
-  ['eventemitter3', 'events.ts'],
+  ['eventemitter3', 'event-hub.ts'],
   ['lru-cache', 'workers/request-scopes.ts'],
   ['xxhash-wasm', 'runtime/hash.ts'],
 ]);

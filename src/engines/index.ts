@@ -1,5 +1,7 @@
 /**
  * `kvroute/engines`: what engines and clients send, read into kvroute's shapes. Pure functions; hostile bytes never throw.
+ *
+ * @packageDocumentation
  */
 export { dataParallelWorkers, type RankAddress, splitRank } from './data-parallel.js';
 export { type DescribedRequest, describeRequest, type RequestKind } from './describe-request.js';

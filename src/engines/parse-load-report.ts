@@ -3,10 +3,10 @@
  * the bytes; a report never holds a number that is negative, NaN or infinite (B42, B48).
  */
 import { show } from '../errors.js';
+import { readSglangGetLoad, readSglangLoads, readVllmLoad } from './json-reports.js';
 import { type LoadReportResult, noReport } from './load-result.js';
 import { type MetricsKind, readMetrics } from './metric-reports.js';
 import { readJson } from './payload.js';
-import { readSglangGetLoad, readSglangLoads, readVllmLoad } from './sglang-loads.js';
 
 /**
  * What the payload is.
