@@ -13,9 +13,13 @@ import type { LoadSummary } from './load-summary.js';
 
 /** The tunables of the score (EW-30); see the options of `least_load`. */
 export interface WaitTuning {
+  /** Weight of the KV-pressure term, seconds, ≥ 0 (EW-11). */
   readonly kvPressureWeight: number;
+  /** Tokens per second of a worker that reports none, > 0 (EW-7). */
   readonly defaultThroughput: number;
+  /** Tokens of a request whose size is unknown, > 0 (EW-4). */
   readonly meanPrefillTokens: number;
+  /** Waiting requests, credit included, at which a worker is left out; 0 = no cap (EW-40). */
   readonly maxWaitingRequests: number;
 }
 
@@ -32,6 +36,7 @@ export const defaultTuning: WaitTuning = {
 
 /** The winner of a comparison. */
 export interface WaitPick {
+  /** Of the lowest score. */
   readonly worker: WorkerSignals;
   /** Seconds; undefined in a dark fleet, where in-flight counts decided (EW-26). */
   readonly expectedWaitSeconds: number | undefined;
@@ -39,13 +44,17 @@ export interface WaitPick {
 
 /** The terms of one candidate's expected-wait score (EW-1). Seconds and tokens. */
 export interface ScoreTerms {
+  /** The candidate. Terms of the report are absent for one without a fresh report. */
   readonly worker: WorkerId;
   /** The score, in seconds; the raw in-flight count in a dark fleet (EW-26). Lower is better. */
   readonly score: number;
   /** What kind of score: from the worker's own report, the baseline for a missing one (EW-23), or a dark fleet's count. */
   readonly basis: 'report' | 'baseline' | 'in_flight';
+  /** Waiting tokens as reported, else estimated from the depth of the queue (EW-3, EW-4). */
   readonly queuedTokens?: number | undefined;
+  /** Tokens selected for it since that report (EW-6). */
   readonly creditTokens?: number | undefined;
+  /** Throughput as reported, else the default (EW-7). */
   readonly tokensPerSecond?: number | undefined;
   /** Clamped to [0, 0.999] (EW-8); undefined when the report does not say (EW-8a). */
   readonly kvCacheUsage?: number | undefined;
@@ -55,6 +64,7 @@ export interface ScoreTerms {
   readonly kvSeconds?: number | undefined;
   /** Age of the report, milliseconds. */
   readonly reportAgeMs?: number | undefined;
+  /** Requests in flight; part of the score only without a report of its own (EW-23, EW-26). */
   readonly inFlight: number;
   /** Dropped by the waiting-queue cap (EW-40). */
   readonly capped?: boolean | undefined;

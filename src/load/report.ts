@@ -35,12 +35,15 @@ export interface RankLoad {
 
 /** The prefill/decode section of a rank (LR-2). Observed only. */
 export interface DisaggregationLoad {
+  /** Which leg the engine serves; null when it says that it serves none by itself. */
   readonly mode?: 'prefill' | 'decode' | null | undefined;
   /** Milliseconds. */
   readonly kvTransferLatencyMs?: number | undefined;
   /** Gigabytes per second. */
   readonly kvTransferSpeedGbps?: number | undefined;
+  /** Requests queued for prefill. */
   readonly prefillQueueRequests?: number | undefined;
+  /** Requests queued for decode. */
   readonly decodeQueueRequests?: number | undefined;
 }
 
@@ -54,11 +57,13 @@ export interface ReportStamp {
 
 /** A report with several data-parallel ranks. An empty list counts as no report (LR-5). */
 export interface RankedLoadReport extends ReportStamp {
+  /** One entry a rank, in any order. */
   readonly ranks: readonly RankLoad[];
 }
 
 /** A report of one rank, written flat: `{ waitingRequests: 3, kvCacheUsage: 0.4 }`. */
 export interface SingleLoadReport extends RankLoad, ReportStamp {
+  /** Absent: that is what tells it from a report of several ranks. */
   readonly ranks?: undefined;
 }
 

@@ -7,7 +7,9 @@ export type { GateTerms, ScoreTerms };
 
 /** What a policy tells about one of its decisions. Absent fields do not apply to the policy or the branch taken. */
 export interface PolicyExplanation {
+  /** The terms of the candidates that expected wait compared, in the order of the comparison (EW-1). */
   readonly scores?: readonly ScoreTerms[] | undefined;
+  /** What the spill gate of `cache_aware` or the load check of `prefix_hash` saw (CA-10, PH-8). */
   readonly gate?: readonly GateTerms[] | undefined;
   /** Prefix match: units are code points, tokens or blocks. */
   readonly match?:

@@ -9,7 +9,9 @@ import type { LearnedPlacement, Policy } from './policy.js';
 
 /** A bounded part of what a policy learned. `data` has the form its kind says; only the policy reads it. */
 export interface LearnedPiece {
+  /** What it is a part of: a tree, the hash index, or the pins. */
   readonly kind: 'text' | 'tokens' | 'hash' | 'pins';
+  /** Plain data. */
   readonly data: unknown;
 }
 

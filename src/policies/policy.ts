@@ -50,9 +50,11 @@ export interface RingLookup {
 export interface DecisionContext {
   /** Router time, milliseconds (LB-2). */
   readonly now: number;
+  /** All chance comes from here (LB-3). */
   readonly random: RandomSource;
   /** The pool's model key; `unknown` when the request names none (WK-12). */
   readonly model: string;
+  /** The pool's leg (LM-3). */
   readonly leg: Leg;
   /** Only for policies that need it. Holds every registered worker of the pool, available or not. */
   readonly ring: RingLookup | undefined;
@@ -97,23 +99,26 @@ export class Decision {
 
 /** A learned placement, as a policy reports it; the router adds model and leg (LB-34). */
 export interface LearnedPlacement {
+  /** Which index learned it: the string tree, the token tree or the hash index. */
   readonly kind: 'text' | 'tokens' | 'hash';
   /** The hashed cache partition (CA-102). */
   readonly namespace: string | undefined;
-  /** The whole path. */
+  /** The whole path: the text, or the token ids. */
   readonly units: string | readonly number[];
+  /** Who was given the request. */
   readonly worker: WorkerId;
   /** The use counter that orders placements between instances. */
   readonly use: number;
 }
 
-/** Something a policy warns about; the codes are those of the router's `warning` event. */
+/** Something a policy warns about. */
 export interface PolicyWarning {
-  readonly code: 'passthroughManyWorkers' | 'blockSizeMismatch';
+  /** One of the codes of the router's `warning` event. */
+  readonly code: 'passthroughManyWorkers';
+  /** In English, for people. */
   readonly message: string;
   /** Option names it concerns. */
   readonly fields: readonly string[];
-  readonly worker?: WorkerId | undefined;
 }
 
 /**
@@ -156,6 +161,7 @@ export const noEvents: PolicyEvents = {};
 export interface Policy {
   /** One of the ten names, or a custom policy's own. */
   readonly name: string;
+  /** What it reads beside the candidates; the same for its whole life. */
   readonly needs: PolicyNeeds;
   /** Tokens credited for a request of unknown size (EW-13). Absent: 1024. */
   readonly meanPrefillTokens?: number | undefined;

@@ -17,6 +17,7 @@ import { keyHash } from './routing-key.js';
 export interface Pin {
   /** Tried first. */
   readonly primary: WorkerId;
+  /** Tried when the first is not available; undefined while the key has had one worker only. */
   readonly secondary: WorkerId | undefined;
   /** Router time of the last decision it took part in, milliseconds. */
   readonly lastUsedAt: number;
@@ -24,13 +25,17 @@ export interface Pin {
 
 /** A pin with its key, as snapshots hold it. */
 export interface PinEntry extends Pin {
+  /** As `composePinKey` makes it. */
   readonly pinKey: string;
 }
 
-/** How many pins are kept, and for how long. Milliseconds; 0 in either duration keeps idle pins (ST-60). */
+/** How many pins are kept, and for how long. 0 in either duration keeps idle pins (ST-60). */
 export interface PinLimits {
+  /** Above it the pin used longest ago goes; ≥ 1. */
   readonly maxPins: number;
+  /** Milliseconds without use after which a pin counts as none. */
   readonly maxIdleMs: number;
+  /** Milliseconds between two sweeps that free idle pins. */
   readonly evictionIntervalMs: number;
 }
 
@@ -51,6 +56,7 @@ const evictionsPerPut = 8;
 /** Entries between two looks at the budget. */
 const entriesPerStep = 64;
 
+/** The pins of all pools of a router, or of one policy used alone. */
 export class PinMap {
   #limits: PinLimits;
   readonly #events: PolicyEvents;

@@ -13,7 +13,9 @@ export const maxRoutingKeyBytes = 128;
 
 /** A key that decides a request, and its origin: a key the host passed as `routingKey` stands in the header's place. */
 export interface RoutingKey {
+  /** As it is pinned or looked up: without the suffixes that were to go. */
   readonly key: string;
+  /** What decision records tell (ST-24). */
   readonly source: 'rid' | 'header';
 }
 

@@ -16,10 +16,13 @@ import { resolveOptions } from '../options/validate.js';
 /** State of a circuit breaker (CB-1). */
 export type BreakerState = 'closed' | 'open' | 'half_open';
 
-/** One change of state, at `at` milliseconds of router time: for the lazy one, when its timeout passed (CB-4). */
+/** One change of state. */
 export interface BreakerTransition {
+  /** The state it left. */
   readonly from: BreakerState;
+  /** The state it entered. */
   readonly to: BreakerState;
+  /** Router time, milliseconds: for the one to half-open, when the timeout passed, whenever somebody looked (CB-4). */
   readonly at: number;
 }
 
@@ -35,7 +38,9 @@ export interface BreakerConfig {
 
 /** The router's breaker options, as far as they decide a worker's (CB-40). */
 export interface RouterBreakerOptions {
+  /** What a worker gets that has no settings of its own. */
   readonly circuitBreaker: Resolved<typeof circuitBreakerTable>;
+  /** Breakers never open; outcomes are counted all the same (CB-9). */
   readonly disableCircuitBreaker: boolean;
 }
 
@@ -63,7 +68,7 @@ export function resolveBreakerConfig(
   };
 }
 
-const none: readonly BreakerTransition[] = [];
+const noTransitions: readonly BreakerTransition[] = [];
 
 function checkedConfig(config: BreakerConfig): BreakerConfig {
   const { failureThreshold, successThreshold, timeoutDurationMs } = checkOptions(config, 'config');
@@ -122,7 +127,7 @@ export class Breaker {
   }
 
   /**
-   * Records the outcome of one request (CB-2, CB-3, CB-5).
+   * Records the outcome of one request (CB-2, CB-3, CB-5); returns what changed by it and by time before it.
    *
    * @param begunInEpoch `epoch` when the request was dispatched. An outcome from before the last transition moves the
    * streaks and never the state (CB-26). Absent: the request counts as begun now.
@@ -142,7 +147,7 @@ export class Breaker {
     return [...lapsed, this.#moveTo(next, now)];
   }
 
-  /** The transition that time alone has made since the last commit, if any. */
+  /** The transition that time alone has made since the last commit, if any; handed out once (CB-7). */
   takeTransitions(now: number): readonly BreakerTransition[] {
     return this.#commit(now);
   }
@@ -176,7 +181,7 @@ export class Breaker {
 
   #commit(now: number): readonly BreakerTransition[] {
     checkNumber(now, 'now');
-    return this.#due(now) ? [this.#moveTo('half_open', this.halfOpenAt)] : none;
+    return this.#due(now) ? [this.#moveTo('half_open', this.halfOpenAt)] : noTransitions;
   }
 
   #moveTo(to: BreakerState, at: number): BreakerTransition {

@@ -11,6 +11,7 @@ export type WorkerId = string;
 
 /** A worker that may serve the request, as a plain literal: what policies used without a router are given (LB-10a). */
 export interface Candidate {
+  /** Distinct among the candidates of a call. */
   readonly id: WorkerId;
   /** Requests dispatched to it that have not ended; an integer ≥ 0. */
   readonly inFlight: number;
@@ -24,14 +25,17 @@ export interface Candidate {
 
 /** The signals a policy reads from a candidate at decision time. Live: read them once per decision. */
 export interface WorkerSignals {
+  /** Identity (WK-1). */
   readonly id: WorkerId;
+  /** Requests dispatched to it that have not ended (WK-30). */
   readonly inFlight: number;
   /** Distinct routing keys in flight (WK-41). */
   readonly activeKeys: number;
   /** The last applied report, summed up. It counts only while `load.expiresAt > now` (LR-30): use `freshLoad`. */
   readonly load: LoadSummary | undefined;
-  /** Work selected for the worker since its last report (EW-12). */
+  /** Tokens of the requests it was selected for since its last report (EW-12). */
   readonly creditTokens: number;
+  /** How many requests that were; what the waiting cap counts (EW-40). */
   readonly creditRequests: number;
   /** @internal Kept here by `fingerprintOf`: the hash of the id. */
   idLanes?: readonly [number, number] | undefined;

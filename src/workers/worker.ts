@@ -19,14 +19,21 @@ import type { CheckedWorkerSpec, ConnectionMode, RuntimeType, WorkerKind } from 
 
 /** A registered worker as a host sees it. Properties are live; those that depend on time hold as of the last call. */
 export interface Worker extends Candidate {
+  /** What everything the router keeps of it is kept under (WK-1). */
   readonly id: WorkerId;
+  /** As registered; undefined for one that the host knows by its id alone (WK-1). */
   readonly url: string | undefined;
+  /** What it does in a disaggregated deployment (WK-4). */
   readonly kind: WorkerKind;
+  /** How the host talks to it (WK-5). */
   readonly connectionMode: ConnectionMode;
+  /** The engine it runs; undefined = not known (WK-6). */
   readonly runtime: RuntimeType | undefined;
   /** Model keys, the primary one first; `['unknown']` when none was named (WK-10). */
   readonly models: readonly string[];
+  /** As registered; some have a meaning for routing (WK-7). */
   readonly labels: ReadonlyMap<string, string>;
+  /** Only `ready` workers receive new requests (WK-18). */
   readonly status: WorkerStatus;
   /** Ready, not blocked by its breaker and not vetoed (WK-20). */
   readonly available: boolean;
@@ -36,14 +43,19 @@ export interface Worker extends Candidate {
   readonly activeKeys: number;
   /** Its report while it is fresh, else undefined (LR-30). */
   readonly report: LoadReport | undefined;
-  /** Work selected for it since its last report (EW-12). */
+  /** Tokens of the requests it was selected for since its last report (EW-12). */
   readonly creditTokens: number;
+  /** How many requests that were. */
   readonly creditRequests: number;
+  /** State of its circuit breaker, an elapsed timeout included (CB-7). */
   readonly breakerState: BreakerState;
+  /** Failed requests since its last success; 0 again once its breaker is half-open (CB-2, CB-4). */
   readonly consecutiveFailures: number;
+  /** Successes since its last failure, or since its breaker last changed its state (CB-5). */
   readonly consecutiveSuccesses: number;
   /** The signal that vetoes it, or undefined (OV-7). */
   readonly overload: OverloadVerdict | undefined;
+  /** Its own poll interval in milliseconds, at least 1 000; undefined = its group's (LR-20). */
   readonly loadMonitorIntervalMs: number | undefined;
   /** Port of a prefill worker's bootstrap server, which the host writes into both bodies of a pair. */
   readonly bootstrapPort: number | undefined;
@@ -53,14 +65,19 @@ export interface Worker extends Candidate {
   readonly revision: number;
 }
 
-/** What the router's options say about one worker. */
+/** What a worker runs with: its own settings where its spec gives some, else the router's. */
 export interface WorkerSettings {
+  /** When its breaker opens and closes (CB-40). */
   readonly breaker: BreakerConfig;
+  /** What probes make of its status (WK-19). */
   readonly health: HealthConfig;
+  /** What vetoes it (OV-4). */
   readonly overload: OverloadThresholds;
+  /** What its answers mean to its breaker (CB-21). */
   readonly codes: OutcomeCodes;
 }
 
+/** A worker as the router keeps it. */
 export class WorkerState implements Worker, WorkerSignals {
   readonly id: WorkerId;
   spec: CheckedWorkerSpec;
@@ -145,10 +162,12 @@ export class WorkerState implements Worker, WorkerSignals {
     return this.vetoAt(this.#time.now);
   }
 
+  /** Whether its report counts at `now` (LR-30). */
   hasFreshLoad(now: number): boolean {
     return this.load !== undefined && this.load.expiresAt > now;
   }
 
+  /** What vetoes it at `now`: the verdict, as long as the report it was reached on is fresh (OV-9). */
   vetoAt(now: number): OverloadVerdict | undefined {
     return this.verdict !== undefined && this.hasFreshLoad(now) ? this.verdict : undefined;
   }
