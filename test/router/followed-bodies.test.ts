@@ -199,11 +199,9 @@ describe('bodies', () => {
     for (const stop of [unwilling, () => ({ done: true, value: undefined })]) {
       const own = await oneWorker();
       const controller = new AbortController();
-      const followed = own
-        .begin('a', { signal: controller.signal })
-        .follow({
-          [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}), return: stop as never }),
-        });
+      const followed = own.begin('a', { signal: controller.signal }).follow({
+        [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}), return: stop as never }),
+      });
       void followed[Symbol.asyncIterator]().next();
       const uncaught: unknown[] = [];
       const note = (error: unknown) => uncaught.push(error);
