@@ -90,7 +90,7 @@ export type { BucketAdjustment, BucketRange } from './policies/bucket-boundaries
 export { passthrough } from './policies/passthrough.js';
 export { prefixHash, prefixHeads } from './policies/prefix-hash.js';
 export type { PrefixHashAloneOptions } from './policies/prefix-hash.js';
-export type { HeadOptions, PrefixHead } from './policies/prefix-heads.js';
+export type { PrefixHead } from './policies/prefix-heads.js';
 export { manual } from './policies/manual.js';
 export type { ManualAloneOptions } from './policies/manual.js';
 export { roundRobin } from './policies/round-robin.js';
@@ -170,19 +170,16 @@ export type { SequenceNumber, SequenceResult, SequenceStep } from './prefix/kv-e
 // Helpers for hosts
 export { AdmissionWindow, admissionLimit } from './workers/admission.js';
 export type { Admission, AdmissionRefusal } from './workers/admission.js';
-export { eligibleEndpoints, neverQualified, observeServing, qualify } from './workers/endpoints.js';
+export { eligibleEndpoints } from './workers/endpoints.js';
+export type { Endpoint, EndpointOptions, GroupMember, ServingGroup, ServingRole } from './workers/endpoints.js';
+export { neverQualified, observeServing, qualify } from './workers/serving-state.js';
 export type {
-  Endpoint,
-  EndpointOptions,
-  GroupMember,
   Qualification,
   QualificationLeg,
   QualificationLegs,
-  ServingGroup,
   ServingObservation,
-  ServingRole,
   ServingView,
-} from './workers/endpoints.js';
+} from './workers/serving-state.js';
 export { fromFlags } from './migrate/from-flags.js';
 export type { FlagValue, HostSettings, TranslatedFlags } from './migrate/from-flags.js';
 
