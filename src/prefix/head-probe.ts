@@ -34,6 +34,7 @@ export class HeadProbe {
   /**
    * Takes up another request.
    *
+   * @internal `HashIndex.probe` does
    * @throws TypeError on `tokens` when a plain list holds something else than ids, as far as it is read
    */
   read(tokens: TokenIds, namespace: string | undefined, boundaries: readonly number[]): void {

@@ -103,6 +103,7 @@ export class KvEventFeed {
   /**
    * Registers a worker, or takes up its new models; what it holds for models it keeps stays.
    *
+   * @param declaredBlockSize `kv_block_size` of its spec, tokens; 0 = unset (CA-91)
    * @throws TypeError for an id or a block size of the wrong type, or models that are no list
    */
   addWorker(id: WorkerId, models: readonly string[], declaredBlockSize = 0): void {
@@ -128,7 +129,11 @@ export class KvEventFeed {
     for (const model of worker.models) this.#leaveModel(id, model);
   }
 
-  /** Sets how the index of a model is kept, now and whenever it is made again. */
+  /**
+   * Sets how the index of a model is kept, now and whenever it is made again.
+   *
+   * @throws TypeError for a model that is no string, settings that are no object, and values that are no numbers
+   */
   configure(model: string, settings: KvIndexSettings): void {
     if (typeof model !== 'string') throw refuse('model', 'a string', model);
     const limits = checkedLimits(settings);
@@ -155,7 +160,12 @@ export class KvEventFeed {
     return this.#workers.get(id)?.last;
   }
 
-  /** Applies one batch of a worker's stream. Never throws for what an engine sent; TypeError for a time that is none. */
+  /**
+   * Applies one batch of a worker's stream (CA-90, CA-92). Never throws for what an engine sent.
+   *
+   * @param now milliseconds, on the clock of all calls
+   * @throws TypeError for a time that is no number
+   */
   applyBatch(id: WorkerId, batch: KvEventBatch, now: number): KvBatchResult {
     checkNumber(now, 'now');
     const worker = this.#workers.get(id);
@@ -194,7 +204,7 @@ export class KvEventFeed {
 
   /**
    * Drops a worker's blocks and starts its stream anew: the next batch sets the base whatever its number (CA-93). For a
-   * host that cannot replay after a gap, or whose subscription was lost.
+   * host that cannot replay after a gap, or whose subscription was lost. Unknown ids are ignored.
    */
   reset(id: WorkerId): void {
     const worker = this.#workers.get(id);

@@ -28,9 +28,12 @@ import { nobody } from './worker-sets.js';
 /** Pruning is checked this often (CA-96). */
 const pruneIntervalMs = 30_000;
 
-/** Which worker holds which blocks, as the engines' events tell (CA-81 to CA-87). */
+/**
+ * Which worker holds which blocks, as the engines' events tell (CA-81 to CA-87). A `KvEventFeed` makes it and keeps it;
+ * `indexFor` gives it for reading. All times are milliseconds on the clock of the feed's calls.
+ */
 export class KvEventIndex {
-  /** Prunes what is old or too much (CA-96). May be replaced at any time. */
+  /** Bounds on age and number, both off by default (CA-96). May be replaced at any time. */
   limits: KvPruneLimits;
   readonly #holdings: KvHoldings = new KvHoldings();
   readonly #workers = new Map<WorkerId, IndexedWorker>();
@@ -38,7 +41,7 @@ export class KvEventIndex {
   readonly #work: Walk[] = [];
   #chain = new BlockChain(1);
   readonly #match: KvOverlaps = new KvOverlaps((slot) => this.#holdings.workerOf(slot)?.id);
-  /** The blocks of the event at hand; those the worker did not hold before are marked by their complement. */
+  /** The blocks of the event at hand. One that the worker did not hold before is there as its complement, so below 0. */
   #applied: Int32Array = new Int32Array(128);
   /** The worker whose block size was learned last, which is the effective one (CA-91). */
   #learner: IndexedWorker | undefined;
@@ -70,7 +73,7 @@ export class KvEventIndex {
     return this.#workers.size;
   }
 
-  /** Blocks one worker holds. */
+  /** Blocks one worker holds; 0 for one that is not known. */
   blocksOf(worker: WorkerId): number {
     return this.#workers.get(worker)?.blocks ?? 0;
   }
@@ -80,7 +83,7 @@ export class KvEventIndex {
     return this.#learner?.blockSize;
   }
 
-  /** Whether there is anything to find: an empty index leaves token requests to the token tree (CA-80). */
+  /** Whether there is nothing to find: an empty index leaves token requests to the token tree (CA-80). */
   isEmpty(now: number): boolean {
     return this.#holdings.memberships === 0 || this.#lastTouchSecond < expirySecond(this.limits, now);
   }
@@ -88,6 +91,7 @@ export class KvEventIndex {
   /**
    * Applies a checked `stored` event.
    *
+   * @internal only the feed has checked events
    * @returns the number of blocks that were ignored because the worker does not hold their parent
    */
   stored(id: WorkerId, event: CheckedEvent, now: number): number {
@@ -123,7 +127,11 @@ export class KvEventIndex {
     return 0;
   }
 
-  /** Applies a checked `removed` event. Names that lead nowhere are ignored; children stay (CA-90). */
+  /**
+   * Applies a checked `removed` event. Names that lead nowhere are ignored; children stay (CA-90).
+   *
+   * @internal only the feed has checked events
+   */
   removed(id: WorkerId, event: CheckedEvent): void {
     const worker = this.#workers.get(id);
     if (worker === undefined) return;
@@ -138,7 +146,7 @@ export class KvEventIndex {
     this.#step();
   }
 
-  /** Drops all blocks of a worker: its cache is empty. */
+  /** Drops all blocks of a worker: its cache is empty (CA-90). Unknown ids are ignored, here and below. */
   cleared(id: WorkerId): void {
     const worker = this.#workers.get(id);
     if (worker === undefined || worker.isClean) return;

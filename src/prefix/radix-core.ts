@@ -36,7 +36,7 @@ export interface Labels<Label> {
   compactSome(): boolean;
 }
 
-/** What `isOverBudget` allows at least, and per holding. */
+/** Holdings that any tree may keep, and the units of its budget that allow for one more when it is large. */
 const minHoldings = 65_536;
 const unitsPerHolding = 16;
 

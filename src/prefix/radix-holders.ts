@@ -28,7 +28,7 @@ export class Holders<Label> {
   /** The tenant's holding of a node; 0 when it has none. */
   find(node: RadixNode<Label>, tenant: number): number {
     if (node.holdingIndex !== undefined) return node.holdingIndex.get(tenant) ?? 0;
-    if (node.holders >= indexedHolders) return this.#index(node).get(tenant) ?? 0;
+    if (node.holders >= indexedHolders) return this.#makeIndex(node).get(tenant) ?? 0;
     for (let holding = node.newestHolding; holding !== 0; holding = this.older(holding)) {
       if (this.#holdings.tenant(holding) === tenant) return holding;
     }
@@ -134,7 +134,7 @@ export class Holders<Label> {
     node.endsHere = holding !== 0 && holdings.word(holding, newerEndWord) !== notAnEnd;
   }
 
-  #index(node: RadixNode<Label>): Map<number, number> {
+  #makeIndex(node: RadixNode<Label>): Map<number, number> {
     const index = new Map<number, number>();
     for (let holding = node.newestHolding; holding !== 0; holding = this.older(holding)) {
       index.set(this.#holdings.tenant(holding), holding);
