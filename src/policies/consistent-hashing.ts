@@ -28,6 +28,7 @@ import { Decision, type DecisionContext, type Policy, type PolicyNeeds } from '.
 import { runtimeTable } from './runtime-options.js';
 import { type StandalonePolicy, standalone } from './standalone.js';
 
+/** Its options with their defaults filled in. */
 export type ResolvedConsistentHashingOptions = Resolved<typeof consistentHashingTable>;
 
 /** Options of `consistentHashing`: the policy's own and those of its surroundings. */
@@ -46,6 +47,7 @@ export function consistentHashing(options: ConsistentHashingAloneOptions): Stand
   return standalone(createConsistentHashing(given, { hash }), given, ring);
 }
 
+/** The policy of one pool (CH-2). The ring comes with each decision. */
 export function createConsistentHashing(
   options: ResolvedConsistentHashingOptions,
   deps: { readonly hash: Hash64 },

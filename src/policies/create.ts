@@ -55,6 +55,11 @@ function isSticky(plan: PolicyPlan, { leg, sticky }: PoolSurroundings): boolean 
   return sticky.routingKeyOverride && leg !== 'encode' && plan.name !== 'manual' && plan.name !== 'consistent_hashing';
 }
 
+/**
+ * The policy of one pool, with the override around it where the router has that switched on.
+ *
+ * @throws what a host's own policy factory throws; RoutingConfigError when that makes no policy
+ */
 export function createPolicy(plan: PolicyPlan, around: PoolSurroundings): Policy {
   const policy =
     plan.create === undefined ? creators[plan.name](plan.options as never, around) : checkedPolicy(plan.create());

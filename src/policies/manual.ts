@@ -30,6 +30,7 @@ import { Decision, type DecisionContext, type MaintenanceBudget, type Policy, ty
 import { type RuntimeOptions, runtimeTable } from './runtime-options.js';
 import { type StandalonePolicy, standalone } from './standalone.js';
 
+/** Its options with their defaults filled in. */
 export type ResolvedManualOptions = Resolved<typeof manualTable>;
 
 /** Options of `manual`: the policy's own and those of its surroundings. */

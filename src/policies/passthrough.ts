@@ -8,6 +8,7 @@ import { Decision, noEvents, type Policy, type PolicyEvents, type PolicyNeeds } 
 import { type RuntimeOptions, runtimeTable } from './runtime-options.js';
 import { type StandalonePolicy, standalone } from './standalone.js';
 
+/** The policy of one pool (PT-1). @param events where the one warning goes (PT-2) */
 export function createPassthrough(events: PolicyEvents = noEvents): Policy {
   return new Passthrough(events);
 }

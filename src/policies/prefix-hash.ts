@@ -22,6 +22,7 @@ import { type PrefixHead, PrefixHeads } from './prefix-heads.js';
 import { runtimeTable } from './runtime-options.js';
 import { type StandalonePolicy, standalone } from './standalone.js';
 
+/** Its options with their defaults filled in. */
 export type ResolvedPrefixHashOptions = Resolved<typeof prefixHashTable>;
 
 /** Options of `prefixHash`: the policy's own and those of its surroundings. */
@@ -40,6 +41,7 @@ export function prefixHash(options: PrefixHashAloneOptions): StandalonePolicy {
   return standalone(createPrefixHash(given, { hash }), given, ring);
 }
 
+/** The policy of one pool (PH-5). The ring comes with each decision. */
 export function createPrefixHash(options: ResolvedPrefixHashOptions, deps: { readonly hash: Hash64 }): Policy {
   return new PrefixHashPolicy(options, deps.hash);
 }

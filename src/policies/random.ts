@@ -5,6 +5,7 @@ import { Decision, type Policy } from './policy.js';
 import { type RuntimeOptions, runtimeTable } from './runtime-options.js';
 import { type StandalonePolicy, standalone } from './standalone.js';
 
+/** The policy of one pool (RA-1). */
 export function createRandom(): Policy {
   return {
     name: 'random',

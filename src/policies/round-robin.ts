@@ -16,6 +16,7 @@ import { type StandalonePolicy, standalone } from './standalone.js';
 /** Sets remembered (CF-110). */
 const maxRotations = 4096;
 
+/** The policy of one pool (RR-1). */
 export function createRoundRobin(): Policy {
   return new RoundRobin();
 }

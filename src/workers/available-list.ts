@@ -23,6 +23,7 @@ export class Membership {
   }
 }
 
+/** Members of one scope, and the set of those that are available. */
 export class AvailableList {
   readonly #memberships = new Map<WorkerId, Membership>();
   #set: CandidateSet = noCandidates;

@@ -11,6 +11,7 @@ const maxRequests = 4096;
 /** A longer id is refused: it comes from outside and is kept. */
 const maxIdLength = 256;
 
+/** The scopes of the requests seen last. */
 export class RequestScopes {
   // Made when first asked for: the cache allocates its slots at once, and most hosts share a scope object instead.
   #byId: LRUCache<string, RequestScope> | undefined;
