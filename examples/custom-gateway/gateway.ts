@@ -9,6 +9,7 @@ import { bindMetrics, hostMetrics, type MetricsAdapter } from 'kvroute/metrics';
 import { Agent } from 'undici';
 import { clientSignal } from '../shared/gateway/client-signal.js';
 import { sendError } from '../shared/gateway/error-response.js';
+import { parseJsonBody } from '../shared/gateway/json-body.js';
 import { startLoadPoller } from '../shared/gateway/load-poller.js';
 import { DecodeAdmission } from './decode-admission.js';
 import { followKvEvents } from './kv-event-subscriber.js';
@@ -87,7 +88,7 @@ async function answer(
   const bytes = await readBody(req);
   if (signal.aborted) return;
   if (bytes === undefined) return sendError(res, 413, 'invalid_request', 'the body is too large');
-  const body = parseJson(bytes);
+  const body = parseJsonBody(bytes);
   if (body === undefined) return sendError(res, 400, 'invalid_request', 'the body is not a JSON object');
 
   const described = describeRequest(kind, body, req.headers);
@@ -112,15 +113,4 @@ async function readBody(req: IncomingMessage): Promise<Buffer | undefined> {
     // The client's signal tells.
   }
   return Buffer.concat(chunks);
-}
-
-function parseJson(bytes: Buffer): Record<string, unknown> | undefined {
-  try {
-    const body: unknown = JSON.parse(bytes.toString('utf8'));
-    return typeof body === 'object' && body !== null && !Array.isArray(body)
-      ? (body as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -23,9 +23,9 @@ export async function runTraffic(
   measured: Measurements,
   signal: AbortSignal,
 ): Promise<void> {
-  // Without retries every failure of the gateway is seen and counted.
   // One listener for each conversation that is thinking or waiting.
   setMaxListeners(conversations.length, signal);
+  // Without retries every failure of the gateway is seen and counted.
   const client = new OpenAI({ baseURL: `${baseUrl}/v1`, apiKey: 'unused', maxRetries: 0 });
   await Promise.all(conversations.map((conversation) => runConversation(client, conversation, measured, signal)));
 }

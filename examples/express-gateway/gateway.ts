@@ -11,6 +11,7 @@ import { Agent } from 'undici';
 import { clientSignal } from '../shared/gateway/client-signal.js';
 import { type DispatchContext, dispatch, noAnswer } from '../shared/gateway/dispatch.js';
 import { sendError } from '../shared/gateway/error-response.js';
+import { parseJsonBody } from '../shared/gateway/json-body.js';
 import { startLoadPoller } from '../shared/gateway/load-poller.js';
 import { promAdapter } from '../shared/gateway/prom-metrics.js';
 import { type Answer, relay } from '../shared/gateway/relay.js';
@@ -67,7 +68,7 @@ export function createGateway(router: Router, options: GatewayOptions): Gateway 
       },
       express.raw({ type: () => true, limit: '32mb' }),
       async (req: Request, res: Response) => {
-        const body = parseJson(req.body);
+        const body = parseJsonBody(req.body);
         if (body === undefined) return sendError(res, 400, 'invalid_request', 'the body is not a JSON object');
         await answer({ router, dispatcher: agent }, describeRequest(kind, body, req.headers), req, res);
       },
@@ -106,14 +107,4 @@ async function answer(context: DispatchContext, described: RouteRequest, req: Re
   res.set(responseHeaders(result));
   if (result.ok) await relay(result.value, res);
   else sendError(res, 503, result.code, `no worker could be selected: ${result.reason}`);
-}
-
-function parseJson(bytes: unknown): object | undefined {
-  if (!Buffer.isBuffer(bytes)) return undefined;
-  try {
-    const body: unknown = JSON.parse(bytes.toString('utf8'));
-    return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : undefined;
-  } catch {
-    return undefined;
-  }
 }
