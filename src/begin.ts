@@ -1,7 +1,7 @@
 /** The begin of a dispatch: counted in flight on its worker, under its routing key, until its lease ends (LB-20, WK-30). */
 import type { AbortSignalLike } from './abort-signal.js';
 import type { RouterCore } from './core.js';
-import { checkOptions, refuse } from './errors.js';
+import { checkObject, refuse } from './errors.js';
 import type { Lease } from './lease.js';
 import { manualRoutingKey } from './policies/manual.js';
 import type { Leg } from './policies/policy.js';
@@ -38,7 +38,7 @@ export interface ElsewhereOptions extends BeginOptions {
 
 /** The scope to begin with. @throws TypeError for a signal or scope of the wrong type */
 export function checkBeginOptions(core: RouterCore, options: BeginOptions): RequestScope | undefined {
-  const { signal, scope } = checkOptions(options);
+  const { signal, scope } = checkObject(options);
   if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
     throw refuse('signal', 'an AbortSignal', signal);
   }

@@ -1,7 +1,7 @@
 /**
  * Errors. Each carries a stable `code` and a brand registered under a global symbol, so that `instanceof` holds across
  * the ESM and the CommonJS build of the package (LB-60). Hostile request data is answered with a plain `TypeError`
- * that names the field (LB-42).
+ * that names the field (LB-42); the checks that every public call shares are at the end.
  */
 
 const brandKey = Symbol.for('kvroute.error');
@@ -78,10 +78,10 @@ export function show(value: unknown): string {
   return String(value);
 }
 
-/** The options of a call, or its filter. @throws TypeError when they are none */
-export function checkOptions<T>(options: T, field = 'options'): T {
-  if (typeof options !== 'object' || options === null) throw refuse(field, 'an object', options);
-  return options;
+/** What a call was given by name: its options, unless `field` says otherwise. @throws TypeError when it is no object */
+export function checkObject<T>(value: T, field = 'options'): T {
+  if (typeof value !== 'object' || value === null) throw refuse(field, 'an object', value);
+  return value;
 }
 
 /** The list a call was given. @throws TypeError when it is none */

@@ -1,6 +1,6 @@
 /** What runs, who is registered and what is open, for dashboards and tests (LB-16, LB-23, WK-60). Changes nothing. */
 import type { RouterCore } from './core.js';
-import { checkOptions } from './errors.js';
+import { checkObject } from './errors.js';
 import type { Leg } from './policies/policy.js';
 import type { WorkerId } from './workers/candidate.js';
 import type { WorkerStatus } from './workers/health.js';
@@ -57,7 +57,7 @@ export function leaseView({ leases, time }: RouterCore): LeaseView {
 
 /** In registration order. @throws TypeError for a filter that is none */
 export function listWorkers(core: RouterCore, filter: WorkerFilter): Worker[] {
-  const { model, kind, connectionMode, status } = checkOptions(filter, 'filter');
+  const { model, kind, connectionMode, status } = checkObject(filter, 'filter');
   return [...core.workers.values()].filter(
     (worker) =>
       (model === undefined || worker.models.includes(model)) &&

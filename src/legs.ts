@@ -4,7 +4,7 @@
  */
 import type { RouterCore } from './core.js';
 import { type Attempt, type DrawFrom, decide, emptyOutcome, recordOfAttempt, scopeOf, workerOf } from './decide.js';
-import { checkOptions, refuse } from './errors.js';
+import { checkObject, refuse } from './errors.js';
 import type { Leg } from './policies/policy.js';
 import type { Scope } from './pools.js';
 import { RequestView, type RouteRequest } from './request.js';
@@ -40,7 +40,7 @@ export type LegsSelection = SelectedLegs | NotSelected;
 export function selectLegs(core: RouterCore, request: RouteRequest, options: LegOptions): LegsSelection {
   if (core.plan.options.mode === 'regular') throw refuse('mode', "a router with mode 'pd' or 'epd'", 'regular');
   if (typeof request !== 'object' || request === null) throw refuse('request', 'an object', request);
-  const media = checkMedia(core, checkOptions(options).media);
+  const media = checkMedia(core, checkObject(options).media);
   const views = { prefill: legView(request, 'prefill'), decode: legView(request, 'decode') };
   const now = core.advance();
   const scopes = { prefill: scopeOf(core, views.prefill), decode: scopeOf(core, views.decode) };

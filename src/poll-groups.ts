@@ -1,6 +1,6 @@
 /** Whom a host should poll for load, and how often: the rules are the library's, the polling is the host's (LR-20 to LR-25). */
 import type { RouterCore } from './core.js';
-import { checkOptions } from './errors.js';
+import { checkObject } from './errors.js';
 import type { WorkerId } from './workers/candidate.js';
 import type { WorkerState } from './workers/worker.js';
 import type { ConnectionMode, WorkerKind } from './workers/worker-spec.js';
@@ -35,7 +35,7 @@ export function pollGroups(core: RouterCore, options: PollOptions): PollGroup[] 
       group.workers.push(worker);
     }
   }
-  const all = !checkOptions(options).disableLoadMonitoring || options.engineMetrics === true || isLoadAware(core);
+  const all = !checkObject(options).disableLoadMonitoring || options.engineMetrics === true || isLoadAware(core);
   return [...members.values()]
     .filter(({ workers }) => all || workers.some(isProtected))
     .map(({ model, workers }) => groupOf(core, model, workers));

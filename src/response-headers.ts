@@ -2,7 +2,7 @@
  * The headers a gateway puts on its answers (OB-100, OB-101, OV-20). Pure; the host strips what workers send under the
  * same names, so that clients can tell who speaks.
  */
-import { checkNumber, checkOptions } from './errors.js';
+import { checkNumber, checkObject } from './errors.js';
 import type { NotSelected } from './selection.js';
 import { isVisibleAscii } from './sticky/routing-key.js';
 import type { Worker } from './workers/worker.js';
@@ -27,7 +27,7 @@ export type Answered =
  * @throws TypeError for what is none of these
  */
 export function responseHeaders(answered: Answered): Readonly<Record<string, string>> {
-  checkOptions(answered, 'answered');
+  checkObject(answered, 'answered');
   if ('ok' in answered && !answered.ok) {
     const { code, retryAfterMs } = answered;
     const headers = { 'X-SMG-Error-Code': code };
@@ -35,12 +35,12 @@ export function responseHeaders(answered: Answered): Readonly<Record<string, str
     checkNumber(retryAfterMs, 'retryAfterMs');
     return { ...headers, 'Retry-After': String(Math.ceil(retryAfterMs / 1000)) };
   }
-  const worker = checkOptions(servedBy(answered), 'worker');
+  const worker = checkObject(servedBy(answered), 'worker');
   const name = worker.url ?? worker.id;
   return worker.connectionMode === 'http' && isVisibleAscii(name) ? { 'x-smg-routed-worker-id': name } : {};
 }
 
 function servedBy(answered: Exclude<Answered, NotSelected>): Worker {
   if (!('ok' in answered)) return answered;
-  return 'decode' in answered ? checkOptions(answered.decode, 'decode').worker : answered.worker;
+  return 'decode' in answered ? checkObject(answered.decode, 'decode').worker : answered.worker;
 }

@@ -7,7 +7,7 @@ import { retryDelayMs } from './backoff.js';
 import { checkBeginOptions } from './begin.js';
 import type { RouterCore } from './core.js';
 import { type CandidateFilter, checkCandidates, decide } from './decide.js';
-import { checkOptions, refuse } from './errors.js';
+import { checkObject, refuse } from './errors.js';
 import type { Lease } from './lease.js';
 import type { LeaseOutcome } from './lease-outcome.js';
 import type { OptionsOf } from './options/spec.js';
@@ -73,7 +73,7 @@ export async function route<T>(
   options: RouteOptions<T>,
 ): Promise<RouteResult<T>> {
   if (typeof attempt !== 'function') throw refuse('attempt', 'a function', attempt);
-  const { outcomeOf, outcomeOfError, sleep } = checkOptions(options);
+  const { outcomeOf, outcomeOfError, sleep } = checkObject(options);
   for (const [name, hook] of Object.entries({ outcomeOf, outcomeOfError, sleep })) {
     if (hook !== undefined && typeof hook !== 'function') throw refuse(name, 'a function', hook);
   }

@@ -6,7 +6,7 @@ import { type Acquired, acquire } from './acquire.js';
 import { type BeginOptions, beginElsewhere, type ElsewhereOptions } from './begin.js';
 import { RouterCore } from './core.js';
 import { type CandidateFilter, checkCandidates } from './decide.js';
-import { checkOptions, refuse } from './errors.js';
+import { checkObject, refuse } from './errors.js';
 import type { Placement, RouterEventName, RouterListener, Warning } from './events.js';
 import { explain, rank } from './explain.js';
 import {
@@ -131,7 +131,7 @@ export class Router {
    * nothing. O(n) decisions for n candidates: give a `limit` in large fleets.
    */
   rank(request: RouteRequest, options: { readonly limit?: number | undefined } = {}): WorkerId[] {
-    const limit = checkOptions(options).limit ?? Infinity;
+    const limit = checkObject(options).limit ?? Infinity;
     if (typeof limit !== 'number' || !(limit >= 0)) throw refuse('limit', 'a number ≥ 0', limit);
     return rank(this.#core, new RequestView(request), this.#core.advance(), undefined, limit);
   }

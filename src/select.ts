@@ -11,7 +11,7 @@ import {
   recordOfAttempt,
   workerOf,
 } from './decide.js';
-import { checkOptions } from './errors.js';
+import { checkObject } from './errors.js';
 import type { Lease } from './lease.js';
 import { warnAboutUse } from './option-warnings.js';
 import type { Pool } from './pool.js';
@@ -54,7 +54,7 @@ export class Selected {
     const core = this.#core;
     core.advance();
     const worker = this.worker as WorkerState;
-    if (checkOptions(options).ifOverloaded === 'refuse' && worker.vetoAt(core.time.now) !== undefined)
+    if (checkObject(options).ifOverloaded === 'refuse' && worker.vetoAt(core.time.now) !== undefined)
       return this.#shed(worker);
     return beginLease(core, worker, pinKeyOf(core, this.#pool, this.#view), options);
   }

@@ -2,7 +2,7 @@
  * Data-parallel ranks as workers of their own (WK-15, WK-16): one engine of size N becomes N workers `<base>@<rank>`,
  * which share the base URL for transport and nothing else.
  */
-import { checkOptions, RoutingConfigError, refuse } from '../errors.js';
+import { checkObject, RoutingConfigError, refuse } from '../errors.js';
 import type { WorkerSpec } from '../workers/worker-spec.js';
 
 const maxRanks = 65_536;
@@ -18,7 +18,7 @@ export function dataParallelWorkers<Spec extends WorkerSpec>(spec: Spec, size: n
   if (!Number.isInteger(size) || size < 1 || size > maxRanks) {
     throw new RoutingConfigError('size', size, `must be an integer from 1 to ${maxRanks}`);
   }
-  const { id, url } = checkOptions(spec, 'spec');
+  const { id, url } = checkObject(spec, 'spec');
   return Array.from({ length: size }, (_, rank) => {
     const ranked = { ...spec };
     return Object.assign(ranked, suffixed('id', id, rank), suffixed('url', url, rank));

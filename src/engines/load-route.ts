@@ -3,7 +3,7 @@
  * host does the asking and keeps one memo for each worker, dropped when the worker is removed or replaced or leaves
  * ready. "Not there" is remembered; "did not answer" never is (B44).
  */
-import { checkList, checkOptions } from '../errors.js';
+import { checkList, checkObject } from '../errors.js';
 import type { RankedLoadReport } from '../load/report.js';
 import type { NoReportReason } from './load-result.js';
 import { parseLoadReport } from './parse-load-report.js';
@@ -59,7 +59,7 @@ export const unknownLoadRoutes: LoadRouteMemo = { absent: [] };
  * @throws TypeError naming the argument of another shape
  */
 export function loadRoutesToAsk(memo: LoadRouteMemo, routes: readonly string[]): readonly string[] {
-  const { answered } = checkOptions(memo, 'memo');
+  const { answered } = checkObject(memo, 'memo');
   const absent = checkList(memo.absent, 'memo.absent');
   checkList(routes, 'routes');
   if (answered !== undefined && routes.includes(answered)) return [answered];
@@ -72,8 +72,8 @@ export function loadRoutesToAsk(memo: LoadRouteMemo, routes: readonly string[]):
  * @throws TypeError naming the argument of another shape
  */
 export function rememberLoadRoute(memo: LoadRouteMemo, route: string, outcome: LoadRouteOutcome): LoadRouteMemo {
-  const absent = checkList(checkOptions(memo, 'memo').absent, 'memo.absent');
-  if (checkOptions(outcome, 'outcome').outcome === 'inconclusive') return memo;
+  const absent = checkList(checkObject(memo, 'memo').absent, 'memo.absent');
+  if (checkObject(outcome, 'outcome').outcome === 'inconclusive') return memo;
   if (outcome.outcome === 'report') {
     return memo.answered === route ? memo : { answered: route, absent: absent.filter((known) => known !== route) };
   }

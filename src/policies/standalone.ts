@@ -3,7 +3,7 @@
  * five lines. What outlasts a call is kept per id, in the order in which ids were first given, until `forget`. A call
  * is O(n) in the candidates; while the list of ids stays the same, its candidate set is reused.
  */
-import { checkOptions } from '../errors.js';
+import { checkObject } from '../errors.js';
 import { creditTokensOf } from '../load/credit.js';
 import { resolveOptions } from '../options/validate.js';
 import { RequestView, type RouteRequest } from '../request.js';
@@ -85,9 +85,9 @@ const maintenanceBudgetMs = 1;
 export function standalone(
   policy: Policy,
   options: RuntimeOptions | GivenRuntime = {},
-  ring: RingLookup | MemberRing | undefined = checkOptions(options).ring as RingLookup | undefined,
+  ring: RingLookup | MemberRing | undefined = checkObject(options).ring as RingLookup | undefined,
 ): StandalonePolicy {
-  const { clock, random, seed, loadReportMaxAgeMs } = checkOptions(options);
+  const { clock, random, seed, loadReportMaxAgeMs } = checkObject(options);
   const given = resolveOptions(runtimeTable, { clock, random, seed, loadReportMaxAgeMs });
   return new Standalone(checkedPolicy(policy), {
     clock: clockOf(given),

@@ -5,7 +5,7 @@
  *
  * Everything is synchronous and nothing throws for what an engine sent (B87). O(size of the batch).
  */
-import { checkList, checkNumber, checkOptions, refuse } from '../errors.js';
+import { checkList, checkNumber, checkObject, refuse } from '../errors.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import type { KvEventBatch } from './kv-event.js';
@@ -97,7 +97,7 @@ export class KvEventFeed {
 
   constructor(options: KvEventFeedOptions = {}) {
     this.counts = this.#counts;
-    this.#warn = checkOptions(options).warning;
+    this.#warn = checkObject(options).warning;
   }
 
   /**

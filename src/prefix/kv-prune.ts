@@ -5,7 +5,7 @@
  * A pruning is a walk in bounded pieces (LB-5). Blocks are first detached, which makes them unreadable; then the names
  * that lead to detached blocks are dropped everywhere, and the last one frees the record.
  */
-import { checkNumber, checkOptions } from '../errors.js';
+import { checkNumber, checkObject } from '../errors.js';
 import type { BlockTable } from './block-table.js';
 import { blocksPerPiece, type KvHoldings, type Walk } from './kv-holdings.js';
 import type { IndexedWorker } from './kv-worker.js';
@@ -21,7 +21,7 @@ export interface KvPruneLimits {
 
 /** A copy of the limits. @throws TypeError when they are no object, or no numbers */
 export function checkedLimits(limits: KvPruneLimits): KvPruneLimits {
-  const { ttlMs = 0, maxEntries = 0 } = checkOptions(limits, 'limits');
+  const { ttlMs = 0, maxEntries = 0 } = checkObject(limits, 'limits');
   checkNumber(ttlMs, 'limits.ttlMs');
   checkNumber(maxEntries, 'limits.maxEntries');
   return { ttlMs, maxEntries };

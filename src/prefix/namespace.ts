@@ -3,7 +3,7 @@
  * values are hashed at once and never stored (CA-106). Trees and the hash index know a partition by its key only, there
  * called `namespace`.
  */
-import { checkOptions, refuse } from '../errors.js';
+import { checkObject, refuse } from '../errors.js';
 import { hashText } from '../runtime/hash-text.js';
 
 /** Seed of the hash, so that no other use of it gives a partition's key (CA-102). */
@@ -30,7 +30,7 @@ export interface CacheNamespace {
  */
 export function namespaceKey(namespace: CacheNamespace | undefined): string | undefined {
   if (namespace === undefined || namespace === null) return undefined;
-  const { cacheSalt, extraKey, lora } = checkOptions(namespace, 'namespace');
+  const { cacheSalt, extraKey, lora } = checkObject(namespace, 'namespace');
   const framed = framedField('cacheSalt', cacheSalt) + framedField('extraKey', extraKey) + framedField('lora', lora);
   return framed === nothingSet ? undefined : hashText(framed, domainTag);
 }

@@ -3,7 +3,7 @@
  * points whatever the encoding (B02). The descent compares whole labels natively; a match and the insert that follows
  * share one descent. No recursion anywhere: a prompt of many megabytes is an ordinary input (B90).
  */
-import { checkOptions, refuse } from '../errors.js';
+import { checkObject, refuse } from '../errors.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import { countCodePoints } from '../runtime/text.js';
 import type { WorkerId } from '../workers/candidate.js';
@@ -36,7 +36,7 @@ export class StringTree implements PrefixTree<string, string> {
 
   /** @throws RoutingConfigError when the budget is no number above 0 */
   constructor(options: StringTreeOptions) {
-    this.#core = new RadixCore(textLabels, checkedBudget(checkOptions(options).maxTreeSize));
+    this.#core = new RadixCore(textLabels, checkedBudget(checkObject(options).maxTreeSize));
   }
 
   get size(): number {

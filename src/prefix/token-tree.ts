@@ -3,7 +3,7 @@
  * ids are matched, kept and split at (CA-30, CA-39). Labels are compared in bulk; a match and the insert that follows
  * share one descent. Any 32-bit ids, any page size.
  */
-import { checkOptions, RoutingConfigError } from '../errors.js';
+import { checkObject, RoutingConfigError } from '../errors.js';
 import { allOf } from '../runtime/all-of.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
@@ -51,7 +51,7 @@ export class TokenTree implements PrefixTree<TokenIds, number[]> {
 
   /** @throws RoutingConfigError when the budget is no number above 0, or the page size no positive integer */
   constructor(options: TokenTreeOptions) {
-    const { blockSize } = checkOptions(options);
+    const { blockSize } = checkObject(options);
     if (!Number.isSafeInteger(blockSize) || blockSize < 1) {
       throw new RoutingConfigError('blockSize', blockSize, 'must be a positive integer');
     }

@@ -3,7 +3,7 @@
  * winners, `seeds` runs miss one of them with probability below k · (1 − 1/k)^seeds: for k = 10 and 200 seeds that is
  * 10⁻⁸. The seeds are fixed, so a test that passes once passes always.
  */
-import { checkList, checkOptions, refuse } from '../errors.js';
+import { checkList, checkObject, refuse } from '../errors.js';
 import type { StandalonePolicy } from '../policies/standalone.js';
 import type { RouteRequest } from '../request.js';
 import type { Candidate, WorkerId } from '../workers/candidate.js';
@@ -39,10 +39,10 @@ export function distribution(
   candidates: readonly Candidate[],
   options: DistributionOptions = {},
 ): Distribution {
-  const { seeds = 200 } = checkOptions(options);
+  const { seeds = 200 } = checkObject(options);
   if (typeof make !== 'function') throw refuse('make', 'a function', make);
   const counts = new Map<WorkerId, number>();
-  for (const candidate of checkList(candidates, 'candidates')) counts.set(checkOptions(candidate, 'candidate').id, 0);
+  for (const candidate of checkList(candidates, 'candidates')) counts.set(checkObject(candidate, 'candidate').id, 0);
   let nobody = 0;
   for (const seed of seedsOf(seeds)) {
     const selection = make({ seed, clock: () => 0 }).selectWorker(request, candidates);

@@ -2,14 +2,14 @@
  * Workers, candidates and reports for tests, as plain literals: everything has a sensible value, a test names only what
  * it is about. Nothing here is shared between two calls.
  */
-import { checkOptions, refuse } from '../errors.js';
+import { checkObject, refuse } from '../errors.js';
 import type { RankLoad, ReportStamp, SingleLoadReport } from '../load/report.js';
 import type { Candidate } from '../workers/candidate.js';
 import type { Worker } from '../workers/worker.js';
 
 /** An idle candidate `w1` without a report, for a policy used alone. @throws TypeError for overrides that are no object */
 export function fakeCandidate(overrides: Partial<Candidate> = {}): Candidate {
-  return { id: 'w1', inFlight: 0, ...checkOptions(overrides, 'overrides') };
+  return { id: 'w1', inFlight: 0, ...checkObject(overrides, 'overrides') };
 }
 
 /**
@@ -32,7 +32,7 @@ export function fakeReport(overrides: RankLoad & ReportStamp = {}): SingleLoadRe
     waitingTokens: 0,
     kvCacheUsage: 0,
     tokensPerSecond: 2000,
-    ...checkOptions(overrides, 'overrides'),
+    ...checkObject(overrides, 'overrides'),
   };
 }
 
@@ -44,7 +44,7 @@ export function fakeReport(overrides: RankLoad & ReportStamp = {}): SingleLoadRe
  * @throws TypeError for overrides that are no object, and a URL that is no string
  */
 export function fakeWorker(overrides: Partial<Worker> = {}): Worker {
-  checkOptions(overrides, 'overrides');
+  checkObject(overrides, 'overrides');
   const url = 'url' in overrides || overrides.id !== undefined ? overrides.url : 'http://w1:8000';
   if (url !== undefined && typeof url !== 'string') throw refuse('url', 'a string', url);
   const { status = 'ready', breakerState = 'closed', overload } = overrides;

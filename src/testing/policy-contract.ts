@@ -8,7 +8,7 @@
  * A case makes fresh policies, is synchronous, takes below a second, and throws an `Error` that says what it saw. What
  * only some policies promise is declared as a capability; a promise that is not declared is not checked.
  */
-import { checkOptions, refuse } from '../errors.js';
+import { checkObject, refuse } from '../errors.js';
 import type { StandalonePolicy } from '../policies/standalone.js';
 import {
   avoidsQueue,
@@ -73,7 +73,7 @@ export function policyContract(
   capabilities: PolicyCapabilities = {},
 ): readonly ContractCase[] {
   if (typeof make !== 'function') throw refuse('make', 'a function', make);
-  const { reachesAll, loadAware, keepsKeys, keepsPrompts } = checkOptions(capabilities, 'capabilities');
+  const { reachesAll, loadAware, keepsKeys, keepsPrompts } = checkObject(capabilities, 'capabilities');
   const fresh = (seed = 1): StandalonePolicy => make({ seed, clock: () => 0 });
   const cases: ContractCase[] = [
     { name: 'LB-11: no candidate, nothing selected, and no exception', run: () => nobody(fresh()) },

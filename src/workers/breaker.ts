@@ -8,7 +8,7 @@
  * Every operation is O(1).
  */
 
-import { checkNumber, checkOptions } from '../errors.js';
+import { checkNumber, checkObject } from '../errors.js';
 import type { OptionsOf, Resolved } from '../options/spec.js';
 import { type circuitBreakerTable, workerResilienceTable } from '../options/table.js';
 import { resolveOptions } from '../options/validate.js';
@@ -71,7 +71,7 @@ export function resolveBreakerConfig(
 const noTransitions: readonly BreakerTransition[] = [];
 
 function checkedConfig(config: BreakerConfig): BreakerConfig {
-  const { failureThreshold, successThreshold, timeoutDurationMs } = checkOptions(config, 'config');
+  const { failureThreshold, successThreshold, timeoutDurationMs } = checkObject(config, 'config');
   checkNumber(failureThreshold, 'config.failureThreshold');
   checkNumber(successThreshold, 'config.successThreshold');
   checkNumber(timeoutDurationMs, 'config.timeoutDurationMs');

@@ -2,7 +2,7 @@
  * For hosts that discover workers in a cluster: which members of its serving groups may answer (LM-40). A serving group is
  * one role of a deployment: replicas of one or more members each; member 0 leads its replica.
  */
-import { checkList, checkOptions, RoutingConfigError, refuse } from '../errors.js';
+import { checkList, checkObject, RoutingConfigError, refuse } from '../errors.js';
 import type { WorkerKind } from './worker-spec.js';
 
 /** What the workers of a group do. */
@@ -56,14 +56,14 @@ export interface Endpoint {
  * @throws RoutingConfigError for a port out of range, TypeError naming the field for groups of another shape
  */
 export function eligibleEndpoints(groups: readonly ServingGroup[], options: EndpointOptions = {}): readonly Endpoint[] {
-  const { port = 8000, externalModes: furtherModes = [] } = checkOptions(options);
+  const { port = 8000, externalModes: furtherModes = [] } = checkObject(options);
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
     throw new RoutingConfigError('port', port, 'must be an integer between 1 and 65535');
   }
   const externalModes = new Set(['external', 'hybrid', ...checkList(furtherModes, 'externalModes')]);
   const endpoints: Endpoint[] = [];
   for (const [i, group] of checkList(groups, 'groups').entries()) {
-    const { role, mode, qualified, replicas } = checkOptions(group, `groups[${i}]`);
+    const { role, mode, qualified, replicas } = checkObject(group, `groups[${i}]`);
     if (role === 'encode') continue;
     const kind = role === 'server' ? 'regular' : role;
     const isExternal = role === 'server' && qualified === true && mode !== undefined && externalModes.has(mode);
@@ -79,8 +79,8 @@ export function eligibleEndpoints(groups: readonly ServingGroup[], options: Endp
 /** The members of all replicas, checked and read once. */
 function* membersOf(replicas: ServingGroup['replicas']): Generator<GroupMember, void, undefined> {
   for (const replica of replicas) {
-    for (const member of checkList(checkOptions(replica, 'replica').members, 'members')) {
-      const { host, index, qualified } = checkOptions(member, 'member');
+    for (const member of checkList(checkObject(replica, 'replica').members, 'members')) {
+      const { host, index, qualified } = checkObject(member, 'member');
       if (typeof host !== 'string') throw refuse('host', 'a string', host);
       yield { host, index, qualified };
     }

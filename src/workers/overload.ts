@@ -5,7 +5,7 @@
  * but a report that shows a value at or above a threshold excludes: no report, no verdict (OV-9, B49).
  */
 
-import { checkNumber, checkOptions, refuse } from '../errors.js';
+import { checkNumber, checkObject, refuse } from '../errors.js';
 import type { LoadSummary } from '../load/load-summary.js';
 import { ranksOf } from '../load/report.js';
 import type { OptionsOf } from '../options/spec.js';
@@ -71,7 +71,7 @@ export function resolveOverloadThresholds(
  * @throws TypeError for a threshold that is no number
  */
 export function overloadVerdict(load: LoadSummary, thresholds: OverloadThresholds): OverloadVerdict | undefined {
-  const { waitingRequests, tokenUsage } = checkOptions(thresholds, 'thresholds');
+  const { waitingRequests, tokenUsage } = checkObject(thresholds, 'thresholds');
   if (waitingRequests !== undefined) checkNumber(waitingRequests, 'waitingRequests');
   if (tokenUsage !== undefined) checkNumber(tokenUsage, 'tokenUsage');
   if (waitingRequests !== undefined && load.waitingRequests >= waitingRequests) {
@@ -106,7 +106,7 @@ export function emptySelection(pool: Iterable<{ readonly overloaded: boolean }>)
   if (typeof pool?.[Symbol.iterator] !== 'function') throw refuse('pool', 'a list of workers', pool);
   let members = 0;
   for (const member of pool) {
-    if (!checkOptions(member, 'worker').overloaded) return 'no_available_workers';
+    if (!checkObject(member, 'worker').overloaded) return 'no_available_workers';
     members += 1;
   }
   return members === 0 ? 'no_workers' : 'overloaded';

@@ -3,7 +3,7 @@
  * what the routers in front of it serve (LM-41, LM-42). Observations agree on a set of members or say too little. Pure
  * functions.
  */
-import { checkList, checkNumber, checkOptions, refuse } from '../errors.js';
+import { checkList, checkNumber, checkObject, refuse } from '../errors.js';
 
 /** One leg of the evidence: what was observed, and of which members. */
 export interface QualificationLeg {
@@ -53,7 +53,7 @@ const legNames = [
  * @throws TypeError naming the leg that is missing or has no list of members
  */
 export function qualify(previous: Qualification, legs: QualificationLegs): Qualification {
-  const all = legNames.map((name) => checkOptions(checkOptions(legs, 'legs')[name], name));
+  const all = legNames.map((name) => checkObject(checkObject(legs, 'legs')[name], name));
   if (all.some((leg) => leg.state === 'failed')) return { qualified: false, members: [] };
   if (!all.every((leg) => leg.state === 'verified')) return previous;
   const members = agreed(all.map((leg) => leg.members));
@@ -93,7 +93,7 @@ export function observeServing(
   if (checkList(views, 'views').length === 0) return { state: 'NotConfigured' };
   const counts = (view: ServingView | null): boolean => {
     if (view === null) return false;
-    const { complete, observedAt } = checkOptions(view, 'view');
+    const { complete, observedAt } = checkObject(view, 'view');
     checkNumber(observedAt, 'observedAt');
     return complete !== false && now - observedAt <= maxAgeMs;
   };
