@@ -11,9 +11,13 @@ import type { Worker } from './workers/worker.js';
 
 /** A worker with a lease that has begun. */
 export interface Acquired {
+  /** Tells it from a `NotSelected`. */
   readonly ok: true;
+  /** Live: its properties go on changing. */
   readonly worker: Worker;
+  /** How the decision came about. */
   readonly record: DecisionRecord;
+  /** Counts in flight, unless the signal was aborted already: then it has ended (B29). */
   readonly lease: Lease;
 }
 

@@ -17,9 +17,13 @@ import { type CheckedWorkerSpec, checkWorkerSpec, type WorkerSpec } from './work
 
 /** What `reconcile` did, by id. */
 export interface ReconcileResult {
+  /** In the order of the list. */
   readonly added: readonly WorkerId[];
+  /** Those whose spec changed; they kept their counts (WK-3). */
   readonly replaced: readonly WorkerId[];
+  /** Those that the list left out, in registration order. */
   readonly removed: readonly WorkerId[];
+  /** How many were left alone, since their spec is the same. */
   readonly unchanged: number;
 }
 

@@ -21,6 +21,7 @@ export interface PoolView {
 
 /** Open leases (LB-23). */
 export interface LeaseView {
+  /** How many there are; those of removed workers are their holders' alone (LB-21). */
   readonly open: number;
   /** Age of the oldest in milliseconds; 0 without any. */
   readonly oldestAgeMs: number;

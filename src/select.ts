@@ -31,8 +31,11 @@ export interface SelectedBeginOptions extends BeginOptions {
 
 /** A worker was selected (LB-11). Nothing is in flight until `begin`. */
 export class Selected {
+  /** Tells it from a `NotSelected`. */
   readonly ok = true;
+  /** Live: its properties go on changing. */
   readonly worker: Worker;
+  /** How the decision came about. */
   readonly record: DecisionRecord;
   readonly #core: RouterCore;
   readonly #pool: Pool;
