@@ -9,7 +9,7 @@
  */
 import type { WorkerId } from '../workers/candidate.js';
 import type { CandidateSet } from '../workers/candidate-set.js';
-import { bucketRecompute, initialBucketRanges } from './bucket-boundaries.js';
+import { type BucketRange, bucketRecompute, initialBucketRanges } from './bucket-boundaries.js';
 import { BucketWindow, type RoutedShare } from './bucket-window.js';
 
 /** Interval of the checks, milliseconds (BU-9, CF-110). */
@@ -90,7 +90,7 @@ export class BucketPool {
   viewOf(candidates: CandidateSet): BucketView {
     if (this.#splitDue) {
       this.#splitDue = false;
-      splitEvenly(this.#members);
+      giveRanges(this.#members, initialBucketRanges(this.#members.length));
     }
     if (this.#view?.candidates === candidates) return this.#view;
     const ofCandidates: BucketMember[] = [];
@@ -116,7 +116,9 @@ export class BucketPool {
       byId.set(id, member);
       return member;
     });
-    return { candidates, members: splitEvenly([...byId.values()]), ofCandidates };
+    const members = [...byId.values()];
+    giveRanges(members, initialBucketRanges(members.length));
+    return { candidates, members, ofCandidates };
   }
 
   #startAnew(): void {
@@ -130,14 +132,11 @@ export class BucketPool {
     if (adjustment === undefined) return;
     this.#share = adjustment.share;
     this.#splitDue = false;
-    for (let i = 0; i < this.#members.length; i++) {
-      (this.#members[i] as BucketMember).low = adjustment.ranges[i]?.low ?? 0;
-    }
+    giveRanges(this.#members, adjustment.ranges);
   }
 }
 
-function splitEvenly(members: BucketMember[]): BucketMember[] {
-  const ranges = initialBucketRanges(members.length);
-  for (let i = 0; i < members.length; i++) (members[i] as BucketMember).low = ranges[i]?.low ?? 0;
-  return members;
+/** One range a member, in order. */
+function giveRanges(members: readonly BucketMember[], ranges: readonly BucketRange[]): void {
+  for (let i = 0; i < members.length; i++) (members[i] as BucketMember).low = (ranges[i] as BucketRange).low;
 }

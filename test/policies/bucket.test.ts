@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { BucketOptions } from '../../src/options/policy-options.js';
 import { bucket, createBucket } from '../../src/policies/bucket.js';
-import { bucketRecompute, initialBucketRanges } from '../../src/policies/bucket-boundaries.js';
-import type { StandalonePolicy } from '../../src/policies/standalone.js';
+import { type StandalonePolicy, standalone } from '../../src/policies/standalone.js';
+import { seededRandom } from '../../src/runtime/random.js';
 
 const off: BucketOptions = { balanceAbsThreshold: 1_000_000 };
 const fleet = (...ids: string[]) => ids.map((id) => ({ id, inFlight: 0 }));
@@ -27,142 +27,11 @@ const owners = (policy: StandalonePolicy, sizes: readonly number[]) =>
 const routed = (policy: StandalonePolicy, candidates = three) =>
   policy.explain({}, candidates).policy.bucket?.routed.map(({ units }) => units);
 
-describe('BU-4: the even split', () => {
-  it.each([
-    [1, [[0, Infinity]]],
-    [
-      2,
-      [
-        [0, 2047],
-        [2048, Infinity],
-      ],
-    ],
-    [
-      3,
-      [
-        [0, 1364],
-        [1365, 2729],
-        [2730, Infinity],
-      ],
-    ],
-  ])('of %i workers', (count, expected) => {
-    expect(initialBucketRanges(count).map(({ low, high }) => [low, high])).toEqual(expected);
-  });
-
-  it('gives everybody a size of its own in fleets beyond the base range', () => {
-    const ranges = initialBucketRanges(5000);
-    expect(ranges[4998]).toEqual({ low: 4998, high: 4998 });
-    expect(ranges[4999]).toEqual({ low: 4999, high: Infinity });
-  });
-
-  it('BU-5: holds for a fleet registered one by one', () => {
+describe('BU-4, BU-5: the even split', () => {
+  it('holds for a fleet registered one by one', () => {
     const { policy } = bucketAt(off);
     expect(owners(policy, [0, 1364, 1365, 2729, 2730, 9999])).toEqual(['a', 'a', 'b', 'b', 'c', 'c']);
     expect([0, 1364, 1365, 2729, 2730].map((size) => pick(policy, size))).toEqual(['a', 'a', 'b', 'b', 'c']);
-  });
-});
-
-describe('BU-10, BU-11: recomputing ranges', () => {
-  it.each([
-    {
-      sizes: [5, 10, 15, 20, 24, 26],
-      previous: 0,
-      share: 33,
-      ranges: [
-        [0, 20],
-        [21, 26],
-        [27, Infinity],
-      ],
-    },
-    {
-      sizes: [57, 20, 30, 45, 40, 10],
-      previous: 33,
-      share: 67,
-      ranges: [
-        [0, 40],
-        [41, 57],
-        [58, Infinity],
-      ],
-    },
-    {
-      sizes: [33, 34, 34],
-      previous: 0,
-      share: 33,
-      ranges: [
-        [0, 33],
-        [34, 67],
-        [68, Infinity],
-      ],
-    },
-    {
-      sizes: [20],
-      previous: 0,
-      share: 6,
-      ranges: [
-        [0, 20],
-        [21, 27],
-        [28, Infinity],
-      ],
-    },
-    {
-      sizes: [7],
-      previous: 6,
-      share: 2,
-      ranges: [
-        [0, 7],
-        [8, 10],
-        [11, Infinity],
-      ],
-    },
-    {
-      sizes: [100, 200, 300, 400, 3000],
-      previous: 0,
-      share: 1333,
-      ranges: [
-        [0, 3000],
-        [3001, 4334],
-        [4335, Infinity],
-      ],
-    },
-    {
-      sizes: [50, 50, 50, 50],
-      previous: 0,
-      share: 66,
-      ranges: [
-        [0, 50],
-        [51, 117],
-        [118, Infinity],
-      ],
-    },
-    {
-      sizes: [0, 0, 0],
-      previous: 0,
-      share: 0,
-      ranges: [
-        [0, 0],
-        [1, 1],
-        [2, Infinity],
-      ],
-    },
-  ])('$sizes after a share of $previous', ({ sizes, previous, share, ranges }) => {
-    const given = [...sizes];
-    const adjusted = bucketRecompute(3, given, previous);
-    expect(adjusted?.share).toBe(share);
-    expect(adjusted?.ranges.map(({ low, high }) => [low, high])).toEqual(ranges);
-    expect(given).toEqual(sizes);
-  });
-
-  it('BU-9b: a share within a factor of two changes nothing', () => {
-    expect(bucketRecompute(3, [10, 20, 30, 32, 45, 55], 33)).toBeUndefined();
-    expect(bucketRecompute(1, [66], 33)).toBeUndefined();
-    expect(bucketRecompute(1, [67], 33)?.share).toBe(67);
-    expect(bucketRecompute(1, [17], 33)).toBeUndefined();
-    expect(bucketRecompute(1, [16], 33)?.share).toBe(16);
-  });
-
-  it('BU-9a: without traffic or workers nothing changes', () => {
-    expect(bucketRecompute(3, [], 0)).toBeUndefined();
-    expect(bucketRecompute(0, [5], 0)).toBeUndefined();
   });
 });
 
@@ -206,6 +75,13 @@ describe('BU-6, BU-7, BU-14: selection', () => {
     const abs = bucketAt({ balanceAbsThreshold: 30, balanceRelThreshold: 1 }).policy;
     expect([pick(abs, 20), pick(abs, 8), pick(abs, 7)]).toEqual(['a', 'a', 'a']);
     expect(pick(abs, 1)).not.toBe('a');
+    const exactly = bucketAt({ balanceAbsThreshold: 30, balanceRelThreshold: 1 }).policy;
+    // 30 and 0: a difference of 30 is not more than 30.
+    expect([pick(exactly, 20), pick(exactly, 10), pick(exactly, 7)]).toEqual(['a', 'a', 'a']);
+    expect(exactly.explain({}, three).policy.bucket?.imbalanced).toBe(true);
+    const apart = bucketAt({ balanceAbsThreshold: 2100, balanceRelThreshold: 1 }).policy;
+    // 1500 and 2048: the difference counts, not the sum.
+    expect([1500, 2048, 3000].map((size) => pick(apart, size, fleet('a', 'b')))).toEqual(['a', 'b', 'b']);
     const rel = bucketAt({ balanceAbsThreshold: 5, balanceRelThreshold: 3 });
     const two = fleet('a', 'b');
     expect([pick(rel.policy, 2048, two), pick(rel.policy, 0, two)]).toEqual(['b', 'a']);
@@ -250,6 +126,54 @@ describe('BU-6, BU-7, BU-14: selection', () => {
     const { policy } = bucketAt(off);
     expect(pick(policy, 100, three, ['a', 'b', 'c'])).toBe('no_available_workers');
     expect(routed(policy)).toEqual([0, 0, 0]);
+    const fresh = bucketAt(off).policy;
+    expect(pick(fresh, 100, [])).toBe('no_available_workers');
+    expect(fresh.explain({}, []).policy).toEqual({
+      bucket: { size: 0, owner: undefined, imbalanced: false, routed: [] },
+      tieSet: [],
+    });
+  });
+
+  it('BU-14: each candidate is judged by what was routed to itself, whoever is missing and in whatever order', () => {
+    const { policy } = bucketAt(off);
+    // a 10, b 1400, c 0.
+    expect([pick(policy, 10), pick(policy, 1400)]).toEqual(['a', 'b']);
+    expect(pick(policy, 5, three, ['a'])).toBe('c');
+    // a 10, b 1400, c 5; only the list is in another order.
+    expect(pick(policy, 9000, fleet('b', 'a'))).toBe('a');
+    expect(routed(policy, fleet('c', 'b', 'a'))).toEqual([9010, 1400, 5]);
+  });
+
+  it('BU-14, LB-12: the tie set is the owner alone, or whoever of the available has the least routed', () => {
+    const { policy } = bucketAt(off);
+    const tieSet = (exclude: readonly string[] = []) =>
+      policy.explain({ text: 'short', exclude: [...exclude] }, three).policy.tieSet;
+    pick(policy, 10);
+    expect(tieSet()).toEqual(['a']);
+    expect(tieSet(['a'])).toEqual(['b', 'c']);
+    pick(policy, 1400);
+    expect(tieSet(['a'])).toEqual(['c']);
+    const gated = bucketAt({ balanceAbsThreshold: 5 }).policy;
+    pick(gated, 10);
+    expect(gated.explain({ text: 'short' }, three).policy).toMatchObject({
+      bucket: { owner: 'a', imbalanced: true },
+      tieSet: ['b', 'c'],
+    });
+  });
+
+  it('BU-14, LB-3: chance is asked for ties only', () => {
+    const source = seededRandom(1);
+    let draws = 0;
+    const random = () => {
+      draws += 1;
+      return source();
+    };
+    const policy = bucket({ ...off, random, clock: () => 0 });
+    expect([pick(policy, 10), pick(policy, 1400)]).toEqual(['a', 'b']);
+    expect(pick(policy, 5, three, ['a'])).toBe('c');
+    expect(draws).toBe(0);
+    expect(pick(bucket({ ...off, random, clock: () => 0 }), 5, three, ['a'])).toMatch(/^[bc]$/);
+    expect(draws).toBe(1);
   });
 
   it('BU-14: the gate reads unavailable workers too, but never chooses them', () => {
@@ -314,6 +238,43 @@ describe('BU-9, LB-5: checks', () => {
     expect(owners(policy, [20, 21, 27, 28])).toEqual(['a', 'b', 'b', 'c']);
     expect(routed(policy)).toEqual([0, 0, 0]);
   });
+
+  it('LB-5: a second worker does not move the instants of the checks', () => {
+    const { policy, time } = bucketAt(off);
+    pick(policy, 0, fleet('a'));
+    time.now = 3000;
+    pick(policy, 20);
+    time.now = 5000;
+    expect(owners(policy, [20, 21])).toEqual(['a', 'b']);
+  });
+
+  it('LB-5: checks that found no traffic count as made, however many a silence passed over', () => {
+    const { policy, time } = bucketAt(off);
+    time.now = 3000;
+    expect(pick(policy, 0, three, ['a', 'b', 'c'])).toBe('no_available_workers');
+    // Due at 8000, 13 000 and so on; nothing was routed before.
+    time.now = 8000;
+    pick(policy, 20);
+    time.now = 12_999;
+    expect(owners(policy, [21])).toEqual(['a']);
+    time.now = 13_000;
+    expect(owners(policy, [20, 21])).toEqual(['a', 'b']);
+  });
+
+  it('LB-5: a silence of ages costs nothing', () => {
+    const policy = createBucket({ balanceAbsThreshold: 1, balanceRelThreshold: 1 });
+    policy.workerAdded?.('a', 0);
+    expect(policy.maintain?.(Number.MAX_SAFE_INTEGER, { spent: () => false })).toBe(false);
+  });
+
+  it('LB-5: an instant of which rounding leaves a little less than five seconds is passed all the same', () => {
+    const start = 6000.3;
+    const due = start + 5000;
+    expect(due - start).toBeLessThan(5000);
+    const policy = createBucket({ balanceAbsThreshold: 1, balanceRelThreshold: 1 });
+    policy.workerAdded?.('a', start);
+    expect(policy.maintain?.(due, { spent: () => false })).toBe(false);
+  });
 });
 
 describe('BU-5, LM-37, LB-30: membership', () => {
@@ -353,12 +314,30 @@ describe('BU-5, LM-37, LB-30: membership', () => {
     expect(policy.explain({}, fleet('x')).policy.bucket?.routed.map(({ worker }) => worker)).toEqual(['x']);
   });
 
+  it('LB-12: explain shows registered workers and unknown candidates with nothing routed, as a new fleet has', () => {
+    const { policy } = bucketAt(off);
+    pick(policy, 1000, fleet('a', 'b'));
+    expect(policy.explain({ text: 'a'.repeat(1400) }, fleet('b', 'c')).policy).toEqual({
+      bucket: {
+        size: 1400,
+        owner: 'b',
+        imbalanced: false,
+        routed: ['a', 'b', 'c'].map((worker) => ({ worker, units: 0 })),
+      },
+      tieSet: ['b'],
+    });
+    expect(routed(policy, fleet('a', 'b'))).toEqual([1000, 0]);
+  });
+
   it('BU-5: a worker registered twice is one, an unknown one leaves as if it had never been', () => {
-    const policy = createBucket({ balanceAbsThreshold: 1, balanceRelThreshold: 1 });
+    const policy = createBucket({ balanceAbsThreshold: 1_000_000, balanceRelThreshold: 1 });
+    const used = standalone(policy, { clock: () => 0 });
+    pick(used, 100);
     policy.workerAdded?.('a', 0);
-    policy.workerAdded?.('a', 0);
-    policy.workerRemoved?.('b', 0);
+    expect(routed(used)).toEqual([100, 0, 0]);
+    policy.workerRemoved?.('d', 0);
+    expect(routed(used)).toEqual([100, 0, 0]);
     policy.workerRemoved?.('a', 0);
-    expect(policy.maintain?.(10_000, { spent: () => false })).toBe(false);
+    expect(routed(used, fleet('b', 'c'))).toEqual([0, 0]);
   });
 });
