@@ -146,7 +146,7 @@ export class RouterCore implements PoolHost {
   breakerMoved(worker: WorkerState, transitions: readonly BreakerTransition[]): void {
     if (transitions.length === 0) return;
     this.availabilityChanged(worker);
-    this.upkeep.workerDue(worker.breaker.halfOpenAt);
+    this.upkeep.workerDue(worker);
     if (!this.hub.heard('breakerTransition')) return;
     for (const { from, to } of transitions) this.hub.emit('breakerTransition', { worker, from, to });
   }

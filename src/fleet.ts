@@ -69,6 +69,7 @@ function detach(core: RouterCore, worker: WorkerState, at: number): void {
   worker.removed = true;
   worker.removeAt = Infinity;
   core.workers.delete(worker.id);
+  core.upkeep.workerGone(worker);
   if (core.hub.heard('workerRemoved')) core.hub.emit('workerRemoved', { worker });
 }
 
@@ -159,7 +160,7 @@ export function applySettings(core: RouterCore, worker: WorkerState): void {
   worker.health.configure(settings.health);
   core.breakerMoved(worker, worker.breaker.configure(settings.breaker, core.time.now));
   // An open breaker may turn half-open at another moment now.
-  core.upkeep.workerDue(worker.breaker.halfOpenAt);
+  core.upkeep.workerDue(worker);
   core.availabilityChanged(worker);
 }
 
@@ -225,5 +226,5 @@ function startDraining(core: RouterCore, worker: WorkerState): void {
     return;
   }
   worker.removeAt = core.time.now + drainSettleMs;
-  core.upkeep.workerDue(worker.removeAt);
+  core.upkeep.workerDue(worker);
 }

@@ -2,7 +2,8 @@
  * What time makes due (LB-5): draining workers that have settled, breakers that turn half-open, leases past their age,
  * reports that aged out, and the periodic passes of the policies, the pins and the KV index. There are no timers: it
  * runs inside calls that come anyway, in small steps, and in `maintain()`. While nothing is due a call pays for three
- * comparisons; the fleet is walked only when one of its workers is due, and once a second, in steps, for aged reports.
+ * comparisons; when a worker is due, those that drain or have an open breaker are looked at, and once a second the fleet
+ * is, in steps, for aged reports.
  */
 import type { RouterCore } from './core.js';
 import { loseReport, removeWorker } from './fleet.js';
@@ -21,7 +22,9 @@ const passIntervalMs = 1000;
 
 export class Upkeep {
   readonly #core: RouterCore;
-  /** Router time at which a worker settles or a breaker turns half-open; `workerDue` brings it forward. */
+  /** Workers for which a time will come: that drain, or whose breaker is open. */
+  readonly #waiting = new Set<WorkerState>();
+  /** The earliest of their times; `workerDue` brings it forward. */
   #workersAt = Infinity;
   #passAt = 0;
   #reportsAt = 0;
@@ -33,9 +36,17 @@ export class Upkeep {
     this.#core = core;
   }
 
-  /** Something about a worker will be due at `time`. */
-  workerDue(time: number): void {
-    this.#workersAt = Math.min(this.#workersAt, time);
+  /** Something about a worker may be due at another time than before. */
+  workerDue(worker: WorkerState): void {
+    const at = dueAt(worker);
+    if (at === Infinity) return;
+    this.#waiting.add(worker);
+    this.#workersAt = Math.min(this.#workersAt, at);
+  }
+
+  /** The worker has been removed (LB-30). */
+  workerGone(worker: WorkerState): void {
+    this.#waiting.delete(worker);
   }
 
   /** Called at the start of every public call. Bounded; O(1) when nothing is due. */
@@ -66,15 +77,15 @@ export class Upkeep {
 
   #settleWorkers(now: number): void {
     const core = this.#core;
+    // What listeners do meanwhile may bring it forward again.
     this.#workersAt = Infinity;
-    const settled: WorkerState[] = [];
-    for (const worker of core.workers.values()) if (worker.removeAt <= now) settled.push(worker);
-    settled.sort((a, b) => a.removeAt - b.removeAt);
+    const due = [...this.#waiting].filter((worker) => dueAt(worker) <= now).sort((a, b) => dueAt(a) - dueAt(b));
     // A listener may have removed one of them, or taken it back.
-    for (const worker of settled) if (worker.removeAt <= now) removeWorker(core, worker.id, worker.removeAt);
-    for (const worker of core.workers.values()) {
-      core.breakerMoved(worker, worker.breaker.takeTransitions(now));
-      this.workerDue(Math.min(worker.removeAt, worker.breaker.halfOpenAt));
+    for (const worker of due) if (worker.removeAt <= now) removeWorker(core, worker.id, worker.removeAt);
+    for (const worker of due) if (!worker.removed) core.breakerMoved(worker, worker.breaker.takeTransitions(now));
+    for (const worker of this.#waiting) {
+      if (dueAt(worker) === Infinity) this.#waiting.delete(worker);
+      else this.workerDue(worker);
     }
   }
 
@@ -132,4 +143,9 @@ export class Upkeep {
     this.#reportsAt = now + passIntervalMs;
     return false;
   }
+}
+
+/** Router time at which a draining worker settles or an open breaker turns half-open; `Infinity` = neither. */
+function dueAt({ removeAt, breaker }: WorkerState): number {
+  return Math.min(removeAt, breaker.halfOpenAt);
 }

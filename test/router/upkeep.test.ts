@@ -96,3 +96,36 @@ describe('reports past their age', () => {
     expect(new Set(lost).size).toBe(600);
   });
 });
+
+describe('workers for which a time comes', () => {
+  it('CB-7, B54: breakers whose timeout passed between two calls turn half-open in the order of their moments', async () => {
+    const { router, time } = await fleet(4, { circuitBreaker: { failureThreshold: 1, timeoutDurationMs: 1000 } });
+    const told: string[] = [];
+    router.on('breakerTransition', ({ worker, to }) => told.push(`${worker.id} ${to}`));
+    for (const id of ['w2', 'w0', 'w3']) {
+      router.begin(id).end({ error: 'connect' });
+      time.advance(100);
+    }
+    router.removeWorker('w3');
+    time.advance(2000);
+    router.maintain();
+    expect(told).toEqual(['w2 open', 'w0 open', 'w3 open', 'w2 half_open', 'w0 half_open']);
+    time.advance(2000);
+    router.maintain();
+    expect(told).toHaveLength(5);
+  });
+
+  it('WK-18, LB-5: a draining worker that was taken back stays, one that was sent away again goes at its new time', async () => {
+    const { router, time } = await fleet(3, { drainSettleMs: 1000 });
+    for (const id of ['w0', 'w1']) router.setStatus(id, 'draining');
+    time.advance(600);
+    for (const id of ['w0', 'w1']) router.setStatus(id, 'ready');
+    router.setStatus('w1', 'draining');
+    time.advance(500);
+    router.maintain();
+    expect(router.workers().map(({ id }) => id)).toEqual(['w0', 'w1', 'w2']);
+    time.advance(500);
+    router.maintain();
+    expect(router.workers().map(({ id }) => id)).toEqual(['w0', 'w2']);
+  });
+});
