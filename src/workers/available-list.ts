@@ -84,16 +84,18 @@ export class AvailableList {
     const workers: WorkerState[] = [];
     const build = this.#build + 1;
     let lookAgainAt = Infinity;
+    let inFlight = 0;
     for (const membership of this.#memberships.values()) {
       const worker = membership.worker;
       if (worker.isAvailable(now)) {
         membership.build = build;
         membership.position = workers.push(worker) - 1;
+        inFlight += worker.inFlight;
       } else {
         lookAgainAt = Math.min(lookAgainAt, worker.availableAt);
       }
     }
-    this.#adopt(new CandidateSet(workers, undefined, (id) => this.#positionIn(build, id)));
+    this.#adopt(new CandidateSet(workers, inFlight, (id) => this.#positionIn(build, id)));
     this.#lookAgainAt = lookAgainAt;
     this.#stale = false;
   }
