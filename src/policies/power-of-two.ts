@@ -3,6 +3,7 @@
  * expected wait or by requests in flight; `least_requests` compares the whole fleet by requests in flight instead. Who
  * is left goes to the expected-wait score with its default tuning (P2-5, P2-6). O(1); `least_requests` O(n).
  */
+import { compareWaits } from '../load/expected-wait.js';
 import type { PowerOfTwoOptions } from '../options/policy-options.js';
 import type { Resolved } from '../options/spec.js';
 import { powerOfTwoTable } from '../options/table.js';
@@ -89,16 +90,15 @@ function winnersByRequests(workers: readonly WorkerSignals[], ctx: DecisionConte
  * worst. O(n).
  */
 function winnersByWait(workers: readonly WorkerSignals[], ctx: DecisionContext): WorkerId[] {
-  const scores = describeByWait(workers, ctx).scores ?? [];
-  const reporting = scores.filter(({ basis }) => basis === 'report');
+  const { scores } = compareWaits(workers, ctx.now);
   const missing = scores.filter(({ basis }) => basis !== 'report');
-  const worstScore = soleWorst(reporting.map(({ score }) => score));
+  const worstScore = soleWorst(scores.map(({ score }) => score));
   const worstInFlight = soleWorst(missing.map(({ inFlight }) => inFlight));
   return scores
     .filter(({ basis, score, inFlight }) => {
       if (scores.length === 1) return true;
       if (basis === 'report') return missing.length > 0 || score !== worstScore;
-      return (reporting.length > 0 && inFlight === 0) || inFlight !== worstInFlight;
+      return inFlight === 0 || inFlight !== worstInFlight;
     })
     .map(({ worker }) => worker);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PowerOfTwoOptions } from '../../src/options/policy-options.js';
-import { powerOfTwo } from '../../src/policies/power-of-two.js';
+import { createPowerOfTwo, powerOfTwo } from '../../src/policies/power-of-two.js';
 import type { Candidate } from '../../src/workers/candidate.js';
 import { pick, report, winners } from './reported.js';
 
@@ -77,6 +77,19 @@ describe('P2: power_of_two', () => {
     expect(policy.selectWorker({}, candidates).record.expectedWaitSeconds).toBe(20.2775);
   });
 
+  it('P2-2, LB-3: a pair takes two draws, a fleet of two is the pair without any', () => {
+    let draws = 0;
+    const random = () => {
+      draws += 1;
+      return 0.5;
+    };
+    const workers = [1, 2, 3].map((inFlight) => ({ id: `w${inFlight}`, inFlight }));
+    pick(powerOfTwo({ random }), workers.slice(0, 2));
+    expect(draws).toBe(0);
+    pick(powerOfTwo({ random }), workers);
+    expect(draws).toBe(2);
+  });
+
   it('P2-5: every in-flight count is read once', () => {
     let reads = 0;
     const candidates = ['a', 'b', 'c'].map((id) => ({
@@ -113,6 +126,10 @@ describe('P2: power_of_two', () => {
     expect([pick(policy, candidates), pick(policy, candidates)]).toEqual(['a', 'b']);
   });
 
+  it('LR-26: reads reports, so that they are polled', () => {
+    expect(createPowerOfTwo({ loadMetric: 'expected_wait' }).needs).toEqual({ reports: true });
+  });
+
   it('CF-44: an unknown metric is refused', () => {
     expect(() => powerOfTwo({ loadMetric: 'latency' as never })).toThrow(
       expect.objectContaining({ field: 'loadMetric', value: 'latency' }),
@@ -141,7 +158,18 @@ describe('P2: power_of_two', () => {
       { id: 'b', inFlight: 9, report: report(3) },
       { id: 'c', inFlight: 9 },
     ],
+    [
+      { id: 'a', inFlight: 0 },
+      { id: 'b', inFlight: 2, report: report(9) },
+      { id: 'c', inFlight: 1, report: report(3) },
+    ],
+    [
+      { id: 'a', inFlight: 0 },
+      { id: 'b', inFlight: 0 },
+      { id: 'c', inFlight: 0 },
+    ],
     [1, 2, 3, 4].map((n) => ({ id: `w${n}`, inFlight: 5 - n, report: report(n) })),
+    [4, 3, 2, 1].map((n) => ({ id: `w${n}`, inFlight: 5 - n, report: report(n) })),
   ];
   for (const loadMetric of ['expected_wait', 'requests', 'least_requests'] as const) {
     it(`LB-12: under ${loadMetric} the tie set of explain is exactly who can win`, () => {
