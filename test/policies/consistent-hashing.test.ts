@@ -138,7 +138,11 @@ describe('consistent_hashing: keys', () => {
   it('CH-6: the first implicit header with a usable value, of any length; its hash is not shown', () => {
     const policy = consistentHashing({ hash });
     const of = (headers: Record<string, string | string[]>) => policy.selectWorker({ headers }, four);
-    expect(of({ authorization: ' \t', cookie: 's=1' })).toEqual(of({ cookie: ['', 's=1'] }));
+    for (let i = 0; i < 8; i++) {
+      const owner = select(policy, { routingKey: `s=${i}` });
+      expect(select(policy, { headers: { authorization: ' \t', cookie: `s=${i}` } })).toEqual(owner);
+      expect(select(policy, { headers: { cookie: ['', `s=${i}`] } })).toEqual(owner);
+    }
     expect(of({ 'x-forwarded-for': '10.1.1.1', cookie: 's=1' })).toEqual(of({ 'x-forwarded-for': '10.1.1.1' }));
     const long = of({ authorization: 'Bearer '.repeat(1000) });
     expect(long.record).toMatchObject({ branch: 'routing_key_hit', source: undefined, keyHash: undefined });
@@ -181,10 +185,19 @@ describe('consistent_hashing: keys', () => {
     const owner = select(policy, key('k')).worker;
     expect(policy.explain(key('k'), four).policy).toEqual({ ring: [{ level: 0, owner }] });
     expect(policy.explain({}, four).policy).toEqual({ tieSet: ['w1', 'w2', 'w3', 'w4'] });
-    expect(policy.explain({ headers: { 'x-smg-target-worker': '1' } }, four).policy).toEqual({});
+    const implicit = { headers: { authorization: 'Bearer x' } };
+    expect(policy.explain(implicit, four).policy).toEqual({
+      ring: [{ level: 0, owner: select(policy, implicit).worker }],
+    });
+    const target = { 'x-smg-target-worker': '1' };
+    expect(policy.explain({ headers: target }, four).policy).toEqual({});
+    // The key is not what decided.
+    expect(policy.explain({ headers: { ...target, 'x-smg-routing-key': 'k' } }, four).policy).toEqual({});
   });
 
   it('LB-4: a missing hash is a configuration error', () => {
-    expect(() => consistentHashing({} as never)).toThrow(expect.objectContaining({ field: 'hash' }));
+    expect(() => consistentHashing({} as never)).toThrow(
+      expect.objectContaining({ field: 'hash', reason: expect.stringContaining('await loadHash()') }),
+    );
   });
 });

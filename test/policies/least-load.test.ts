@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { leastLoad } from '../../src/policies/least-load.js';
+import { leastLoadTable } from '../../src/options/table.js';
+import { resolveOptions } from '../../src/options/validate.js';
+import { createLeastLoad, leastLoad } from '../../src/policies/least-load.js';
 import type { StandalonePolicy } from '../../src/policies/standalone.js';
 import type { Candidate } from '../../src/workers/candidate.js';
 import { pick, report } from './reported.js';
@@ -177,4 +179,8 @@ describe('LL: least_load', () => {
 it('LL-2: least_load has no branch, and its record the score of a decision', () => {
   const { record } = leastLoad({ seed: 1 }).selectWorker({}, [{ id: 'a', inFlight: 0, report: report(1000) }]);
   expect(record).toMatchObject({ policy: 'least_load', branch: undefined, expectedWaitSeconds: 10.0375 });
+});
+
+it('LR-26: least_load reads reports, so that they are polled', () => {
+  expect(createLeastLoad(resolveOptions(leastLoadTable, {})).needs).toEqual({ reports: true });
 });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type ManualAloneOptions, manual } from '../../src/policies/manual.js';
+import { type ManualAloneOptions, manual, manualRoutingKey } from '../../src/policies/manual.js';
 import type { StandalonePolicy } from '../../src/policies/standalone.js';
-import type { RouteRequest } from '../../src/request.js';
+import { RequestView, type RouteRequest } from '../../src/request.js';
+import { hashText } from '../../src/runtime/hash-text.js';
 import { keyHash } from '../../src/sticky/routing-key.js';
 import type { Candidate } from '../../src/workers/candidate.js';
 
@@ -32,6 +33,13 @@ describe('manual: keys', () => {
     expect(select(policy, key(long))).toEqual([worker, 'occupied_hit']);
     expect(select(policy, key(`${long}y`))[1]).toBe('vacant');
     expect(select(policy, key('~ !\ta'))[1]).toBe('vacant');
+  });
+
+  it('MA-1: a key of more than 128 bytes is kept as its hash, marked as no header value can be', () => {
+    const keyOf = (value: string) => manualRoutingKey(new RequestView(key(value)), false);
+    const [short, long] = ['x'.repeat(128), 'x'.repeat(129)];
+    expect(keyOf(short)).toEqual({ key: short, source: 'header' });
+    expect(keyOf(long)).toEqual({ key: `\u0001${hashText(long)}`, source: 'header' });
   });
 
   it.each(['', ' \t', 'naïve', 'a\u0007b', '漢'])('MA-1, MA-4: %j is no key', (value) => {

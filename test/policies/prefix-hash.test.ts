@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { RoutingConfigError } from '../../src/errors.js';
 import type { PrefixHashOptions } from '../../src/options/policy-options.js';
 import { prefixHash, prefixHeads } from '../../src/policies/prefix-hash.js';
 import type { RouteRequest } from '../../src/request.js';
@@ -92,6 +93,9 @@ describe('prefixHeads', () => {
       { level: 4, hash: hash(text.slice(0, 16)) },
       { level: 2, hash: hash(text.slice(0, 8)) },
     ]);
+    expect(heads({ tokens: range(0, 9) }, options)).toEqual(
+      [8, 4, 2].map((level) => ({ level, hash: hash(littleEndian(range(0, level))) })),
+    );
     expect(levels({ tokens: range(0, 8) }, options)).toEqual([8, 4, 2]);
     expect(levels({ text: 'x'.repeat(31) }, options)).toEqual([4, 2]);
     expect(levels({ text: '🌊'.repeat(8) }, options)).toEqual([2]);
@@ -110,6 +114,18 @@ describe('prefixHeads', () => {
     expect(hashes({ tokens: ids })).toEqual(expected);
     expect(hashes({ tokens: Uint32Array.from(ids) })).toEqual(expected);
     expect(hashes({ tokens: Uint32Array.from([9, ...ids, 9]).subarray(1, 6) })).toEqual(expected);
+    const asked: bigint[] = [];
+    const ring = { lookup: (position: bigint) => void asked.push(position) };
+    const policy = prefixHash({ hash, ring });
+    for (const count of [1, 2, 5, 3]) policy.selectWorker({ tokens: ids.slice(0, count) }, loads(0));
+    expect(asked).toEqual([1, 2, 5, 3].map((count) => hash(littleEndian(ids.slice(0, count)))));
+  });
+
+  it('LB-4, LB-40: a hash that is no function is a configuration error', () => {
+    expect(() => prefixHeads({ text: 'x' }, {}, 'xxh64' as never)).toThrow(RoutingConfigError);
+    expect(() => prefixHeads({ text: 'x' }, {}, 'xxh64' as never)).toThrow(
+      expect.objectContaining({ field: 'hash', value: 'xxh64', reason: 'must be a function' }),
+    );
   });
 
   it('B12: short prompts that differ have different heads, and spread', () => {
@@ -128,7 +144,9 @@ describe('prefixHeads', () => {
     'LB-42: the token %j is refused as far as tokens are read',
     (bad) => {
       const options = { prefixTokenCount: 2 };
-      expect(() => heads({ tokens: [1, bad as number] }, options)).toThrow(/^tokens: /);
+      expect(() => heads({ tokens: [1, bad as number] }, options)).toThrow(
+        /^tokens: expected integers from 0 to 4294967295, got /,
+      );
       expect(() => heads({ tokens: [1, 2, bad as number] }, options)).not.toThrow();
       const policy = prefixHash({ hash, ...options });
       expect(() => policy.selectWorker({ tokens: [bad as number] }, loads(0))).toThrow(TypeError);
@@ -169,6 +187,14 @@ describe('prefix_hash', () => {
     const request = { tokens: range(0, 32) };
     const found = decide(options, { 16: 'w2', 32: 'w1' }, request, loads(4, 4, 1, 0, 0));
     expect(found).toEqual({ worker: 'w4', branch: 'load_balance_walk', level: 0 });
+  });
+
+  it('PH-6: one overloaded owner tells that the ring knows the request, whatever the shallower heads find', () => {
+    const options = { cacheBoundaries: [16, 32] };
+    const request = { tokens: range(0, 32) };
+    const walk = { worker: 'w2', branch: 'load_balance_walk', level: 0 };
+    expect(decide(options, { 32: 'w1' }, request, loads(50, 0, 0))).toEqual(walk);
+    expect(decide(options, { 16: 'w1' }, request, loads(50, 0, 0))).toEqual(walk);
   });
 
   it('PH-1, B64: nothing to hash: the least loaded, never nobody', () => {
@@ -223,6 +249,11 @@ describe('prefix_hash', () => {
       gate: [{ worker: 'w1', inFlight: 3, mean: 2, relativeMargin: 0, absoluteMargin: 0, hot: false }],
     });
     expect(w1.explain({}, []).policy).toEqual({});
+    const nobody = prefixHash({ hash, ring: { lookup: () => undefined } });
+    expect(nobody.explain({ text: 'x' }, loads(3, 0)).policy).toEqual({
+      ring: [{ level: 0, owner: undefined }],
+      gate: [],
+    });
   });
 
   it('LB-42: a 5 MB prompt costs no more than its head', () => {

@@ -82,11 +82,18 @@ describe('PT-1, PT-2: passthrough', () => {
     policy.workerAdded?.('b', 0);
     expect(warnings).toEqual([]);
     policy.workerAdded?.('c', 0);
+    expect(warnings).toEqual([
+      {
+        code: 'passthroughManyWorkers',
+        message: 'passthrough sends every request to the first available worker',
+        fields: ['policy'],
+      },
+    ]);
     policy.workerAdded?.('d', 0);
     policy.configure?.({});
     policy.workerRemoved?.('c', 0);
     policy.workerAdded?.('c', 0);
-    expect(warnings.map(({ code }) => code)).toEqual(['passthroughManyWorkers']);
+    expect(warnings).toHaveLength(1);
   });
 });
 
@@ -109,6 +116,13 @@ describe('RR: round_robin', () => {
     const policy = roundRobin();
     const starts = Array.from({ length: 6 }, (_, i) => pick(policy, ['a', 'b', 'c', `d${i}`]));
     expect(starts).toEqual(['a', 'b', 'c', 'd3', 'a', 'b']);
+  });
+
+  it('RR-3: sets that are known already do not move the shared start', () => {
+    const policy = roundRobin();
+    for (const set of ['ab', 'ab', 'ab', 'cd', 'ab', 'cd', 'ab']) pick(policy, [...set]);
+    // Two sets were new: the third starts at position 2.
+    expect(pick(policy, ['a', 'b', 'c', 'd'])).toBe('c');
   });
 
   it('RR-3, LB-12: a look at a new set does not use up its start', () => {
@@ -169,6 +183,7 @@ describe('RR: round_robin', () => {
   it('RR-1: no candidate, nothing selected, and no rotation begun', () => {
     const policy = roundRobin();
     expect(pick(policy, [])).toBeUndefined();
+    expect(policy.explain({}, []).policy).toEqual({ tieSet: [] });
     expect(pick(policy, ['a', 'b'])).toBe('a');
   });
 });

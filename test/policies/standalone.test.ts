@@ -6,6 +6,7 @@ import type { MemberRing } from '../../src/policies/standalone.js';
 import { seededRandom } from '../../src/runtime/random.js';
 import { composePinKey } from '../../src/sticky/pin-key.js';
 import type { Candidate } from '../../src/workers/candidate.js';
+import type { CandidateSet } from '../../src/workers/candidate-set.js';
 import { alone, two } from './custom-alone.js';
 
 describe('LB-10a: a policy used alone', () => {
@@ -52,6 +53,22 @@ describe('LB-10a: a policy used alone', () => {
       matchedRatio: 0.5,
       threshold: 0.3,
     });
+  });
+
+  it('PO-6: the candidate set is the same one while the same ids come in the same order, with counts as they are', () => {
+    const seen: CandidateSet[] = [];
+    const sums: number[] = [];
+    const policy = alone({
+      decide(_request, candidates) {
+        seen.push(candidates);
+        sums.push(candidates.inFlight);
+        return new Decision(candidates.at(0));
+      },
+    });
+    const [a, b] = two as readonly [Candidate, Candidate];
+    for (const list of [two, [{ ...a, inFlight: 5 }, b], [b, a], [b]]) policy.selectWorker({}, list);
+    expect(seen.map((set) => seen.indexOf(set))).toEqual([0, 0, 2, 3]);
+    expect(sums).toEqual([3, 7, 3, 2]);
   });
 
   it('takes model and leg from the request', () => {
@@ -126,6 +143,8 @@ describe('LB-10a: a policy used alone', () => {
     expect(policy.explain({}, two).selection).toMatchObject({ ok: true, worker: 'b' });
     expect(members.size).toBe(0);
     expect(policy.selectWorker({}, two)).toMatchObject({ worker: { id: 'b' } });
+    policy.explain({}, [...two, { id: 'c', inFlight: 0 }]);
+    expect([...members]).toEqual(['a', 'b']);
     policy.forget('b');
     expect([...members]).toEqual(['a']);
   });
@@ -148,6 +167,10 @@ describe('LB-10a: a policy used alone', () => {
     expect(policy.selectWorker({}, two)).toMatchObject({ ok: false, reason: 'no_available_workers' });
   });
 });
+
+function fail(): never {
+  throw new Error('unreadable');
+}
 
 describe('WK-41, WK-42: keys of literals', () => {
   const seen = (candidate: Partial<Candidate>, pinKey = composePinKey('m', 'decode', 'k')) => {
@@ -173,6 +196,14 @@ describe('WK-41, WK-42: keys of literals', () => {
     expect(seen({ keysInFlight: new Map([['__proto__', 1]]) }, composePinKey('m', 'single', '__proto__'))).toEqual([
       1, 1,
     ]);
+  });
+
+  it.each([
+    ['a text', { k: '3' }],
+    ['a bigint', { k: 3n }],
+    ['a getter that fails', Object.defineProperty({}, 'k', { get: fail, enumerable: true })],
+  ])('LB-42: a count that is %s is none', (_what, keysInFlight) => {
+    expect(seen({ keysInFlight: keysInFlight as never })).toEqual([0, 0]);
   });
 
   it('activeKeys wins over what the keys would count', () => {
@@ -212,6 +243,12 @@ describe('LB-14a: exclude', () => {
       { worker: 'b', candidate: false, exclusions: [{ by: 'exclude' }] },
     ]);
     expect(random().explain({ exclude: ['a', 'b'] }, two).selection).toMatchObject({ ok: false, excluded: 2 });
+    const full = ['a', 'b', 'c'].map((id) => ({ id, inFlight: 0, report: { waitingRequests: 9 } }));
+    expect(leastLoad({ maxWaitingRequests: 9 }).explain({ exclude: ['b'] }, full).selection).toMatchObject({
+      ok: false,
+      reason: 'waiting_cap',
+      excluded: 1,
+    });
   });
 });
 

@@ -116,7 +116,11 @@ describe('routing-key override: keys', () => {
       expect(() => stickySessions(policy)).toThrow(expect.objectContaining({ field: 'policy' }));
       expect(() => stickySessions(policy)).toThrow(/routingKeyOverride/);
     }
-    expect(() => stickySessions({} as never)).toThrow(expect.objectContaining({ field: 'policy' }));
+    for (const wrong of [{}, null, undefined]) {
+      expect(() => stickySessions(wrong as never)).toThrow(
+        expect.objectContaining({ field: 'policy', value: wrong, reason: 'must be a policy used alone' }),
+      );
+    }
   });
 
   it('ST-30: prefix_hash, delegated to, sees the header key and hashes it', () => {
