@@ -76,7 +76,7 @@ export function bucketRecompute(
 }
 
 function checkSizes(sizes: ArrayLike<number>): void {
-  if (ArrayBuffer.isView(sizes) && !(sizes instanceof DataView)) return;
+  if (ArrayBuffer.isView(sizes) && !(sizes instanceof DataView) && typeof sizes[0] !== 'bigint') return;
   if (!Array.isArray(sizes)) throw refuse('sizes', 'an array of numbers', sizes);
   for (const [i, size] of sizes.entries()) checkNumber(size, `sizes[${i}]`);
 }

@@ -165,11 +165,18 @@ describe('LB-42: arguments of the wrong type', () => {
     },
   );
 
+  it('refuses a typed array of other values than numbers', () => {
+    expect(() => bucketRecompute(3, BigInt64Array.of(20n) as never, 0)).toThrow(
+      'sizes: expected an array of numbers, got an object',
+    );
+  });
+
   it('names the first size that is no number', () => {
     expect(() => bucketRecompute(3, [5, '6' as never], 0)).toThrow('sizes[1]: expected a number, got "6"');
   });
 
   it('takes typed arrays for lists of numbers', () => {
     expect(bucketRecompute(3, Uint32Array.of(20), 0)).toEqual(bucketRecompute(3, [20], 0));
+    expect(bucketRecompute(3, new Float64Array(0), 0)).toBeUndefined();
   });
 });
