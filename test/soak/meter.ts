@@ -4,7 +4,8 @@
  * A call is measured by the wall clock (`performance.now`). Garbage collections that fall into it are subtracted: they are
  * reported separately, because whose garbage it was nobody can tell. What is left may still be time in which the thread
  * waited for a processor, so it is bounded by the thread's CPU time, up to `callsPerMark` earlier calls included. Both are
- * upper bounds of the call's own work: a call may be blamed for what it did not do, never the other way round.
+ * upper bounds of the call's own work: a call may be blamed for what it did not do, never the other way round. Where a
+ * run can be repeated call by call, the smaller of two measurements of the same call is the better bound.
  */
 import { PerformanceObserver, performance } from 'node:perf_hooks';
 import { threadCpuMs } from '../support/thread-cpu.js';
@@ -22,6 +23,8 @@ export const startLabel = 'start: ';
 const closeLookMs = 1;
 
 interface SlowCall {
+  /** How many calls came before it. */
+  readonly place: number;
   readonly label: string;
   readonly start: number;
   readonly wallMs: number;
@@ -31,6 +34,12 @@ interface SlowCall {
 interface Pause {
   readonly start: number;
   readonly end: number;
+}
+
+/** A call over the limit, whoever may have been the cause. */
+export interface Suspect {
+  readonly label: string;
+  readonly ownMs: number;
 }
 
 /** What is known about the calls of one kind. */
@@ -48,6 +57,8 @@ export interface CallTimes {
 export class Meter {
   readonly limitMs: number;
   readonly byLabel: Map<string, CallTimes> = new Map();
+  /** Calls over the limit without collections and waiting, by place; none of the start. */
+  readonly suspects: Map<number, Suspect> = new Map();
   longestGcMs = 0;
   /** The calls of a start are counted by themselves: code is compiled, and a fleet is registered at once. */
   isStarting = false;
@@ -56,6 +67,7 @@ export class Meter {
   /** Slow calls that are judged next time. */
   #waiting: SlowCall[] = [];
   #pauses: Pause[] = [];
+  #calls = 0;
   #callsSinceMark = callsPerMark;
   #mark = threadCpuMs();
   #lastEnd = 0;
@@ -85,9 +97,10 @@ export class Meter {
     const staged = this.isStarting ? startLabel + label : label;
     const times = this.#timesOf(staged);
     times.calls += 1;
+    this.#calls += 1;
     if (wallMs > times.longestWallMs) times.longestWallMs = wallMs;
     if (wallMs > closeLookMs) {
-      this.#slow.push({ label: staged, start, wallMs, cpuMs: threadCpuMs() - this.#mark });
+      this.#slow.push({ place: this.#calls, label: staged, start, wallMs, cpuMs: threadCpuMs() - this.#mark });
       this.#callsSinceMark = callsPerMark;
     } else if (wallMs > times.longestOwnMs) times.longestOwnMs = wallMs;
     return result;
@@ -96,7 +109,7 @@ export class Meter {
   /** Judges what was slow before the last time: collections are told about in a later turn of the event loop. */
   async settle(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
-    for (const { label, start, wallMs, cpuMs } of this.#waiting) {
+    for (const { place, label, start, wallMs, cpuMs } of this.#waiting) {
       let gcMs = 0;
       for (const pause of this.#pauses) {
         gcMs += Math.max(0, Math.min(pause.end, start + wallMs) - Math.max(pause.start, start));
@@ -107,7 +120,9 @@ export class Meter {
       if (ownMs > times.longestOwnMs) times.longestOwnMs = ownMs;
       if (wallMs > this.limitMs) times.overWall += 1;
       if (withoutGcMs > this.limitMs) times.overWithoutGc += 1;
-      if (ownMs > this.limitMs) times.overOwn += 1;
+      if (ownMs <= this.limitMs) continue;
+      times.overOwn += 1;
+      if (!label.startsWith(startLabel)) this.suspects.set(place, { label, ownMs });
     }
     this.#waiting = this.#slow;
     const earliest = this.#waiting[0]?.start ?? Infinity;
