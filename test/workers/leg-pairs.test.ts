@@ -1,22 +1,14 @@
 /** The pairs between two lists of workers, without a router. */
 import { describe, expect, it } from 'vitest';
-import { ElapsedTime } from '../../src/runtime/clock.js';
 import { AvailableList } from '../../src/workers/available-list.js';
 import { LegPairs } from '../../src/workers/leg-pairs.js';
 import type { PairingMode } from '../../src/workers/pairing.js';
-import { WorkerState } from '../../src/workers/worker.js';
-import { checkWorkerSpec } from '../../src/workers/worker-spec.js';
+import type { WorkerState } from '../../src/workers/worker.js';
+import { workerState } from '../support/worker-state.js';
 
 /** A worker of a runtime; `any` has none that is known. */
 function worker(id: string, runtime: 'sglang' | 'vllm' | 'trtllm' | 'any'): WorkerState {
-  const settings = {
-    breaker: { failureThreshold: 10, successThreshold: 3, timeoutDurationMs: 60_000 },
-    health: { failureThreshold: 3, successThreshold: 2 },
-    overload: { waitingRequests: undefined, tokenUsage: undefined },
-    codes: { capacity: new Set<number>(), retryable: new Set<number>() },
-  };
-  const spec = checkWorkerSpec({ id, runtime: runtime === 'any' ? undefined : runtime });
-  return new WorkerState(spec, settings, new ElapsedTime(() => 0));
+  return workerState({ id, runtime: runtime === 'any' ? undefined : runtime });
 }
 
 function listOf(...workers: readonly WorkerState[]): AvailableList {
