@@ -61,13 +61,19 @@ describe('AdmissionWindow', () => {
     expect(window.inUse).toBe(0);
   });
 
+  it.each(['4', Number.NaN, null])('LB-42: a limit of %j is refused before anything is counted', (limit) => {
+    const window = new AdmissionWindow();
+    expect(() => window.tryAdmit(limit as never)).toThrow(/^limit: expected a number/);
+    expect(window.inUse).toBe(0);
+  });
+
   it('LM-33, B25: over any sequence, in use is the sum of the widths held and never above the limit', () => {
     const step = fc.oneof(
       fc.record({ take: fc.integer({ min: 1, max: 6 }) }),
       fc.record({ release: fc.nat({ max: 30 }) }),
     );
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 8 }), fc.array(step, { maxLength: 60 }), (limit, steps) => {
+      fc.property(fc.integer({ min: 1, max: 8 }), fc.array(step, { maxLength: 60, size: 'max' }), (limit, steps) => {
         const window = new AdmissionWindow();
         const taken: { admission: Admission; width: number; held: boolean }[] = [];
         const inUse = (): number => taken.reduce((sum, { width, held }) => sum + (held ? width : 0), 0);
@@ -97,7 +103,9 @@ describe('admissionLimit', () => {
   const label = (value: string): Map<string, string> => new Map([['max_running_requests', value]]);
 
   it('LM-33: the label, else the report, else no window', () => {
-    expect(admissionLimit(label('32'), reported)).toBe(32);
+    for (const places of [1, 32, 128, 999_999_999_999_999]) {
+      expect(admissionLimit(label(`${places}`), reported)).toBe(places);
+    }
     expect(admissionLimit(new Map(), reported)).toBe(16);
     expect(admissionLimit(new Map(), { maxRunningRequests: 8 })).toBe(8);
     expect(admissionLimit(label('32'), undefined)).toBe(32);
@@ -105,13 +113,19 @@ describe('admissionLimit', () => {
   });
 
   it('LM-33: a label that is no positive integer counts as absent', () => {
-    for (const value of ['0', '-1', '1.5', 'many', '', '1e3', '9'.repeat(20)]) {
+    for (const value of ['0', '-1', '1.5', 'many', '', '1e3', '032', '9'.repeat(16), 32 as never]) {
       expect(admissionLimit(label(value), reported)).toBe(16);
     }
   });
 
-  it('LM-33: a reported window of 0 is none', () => {
+  it('LM-33: a reported window of 0 is none, and so is one that cannot be read', () => {
+    expect(admissionLimit(new Map(), { maxRunningRequests: 1 })).toBe(1);
     expect(admissionLimit(new Map(), { maxRunningRequests: 0 })).toBeUndefined();
     expect(admissionLimit(new Map(), { waitingRequests: 3 })).toBeUndefined();
+    expect(admissionLimit(new Map(), { maxRunningRequests: 8, waitingRequests: Number.NaN })).toBeUndefined();
+  });
+
+  it.each([undefined, null, {}])('LB-42: labels of %j are refused by name', (labels) => {
+    expect(() => admissionLimit(labels as never, reported)).toThrow(/^labels: expected a Map/);
   });
 });
