@@ -168,9 +168,9 @@ function checkModels(models: unknown, labels: ReadonlyMap<string, string>): read
   return checked.length === 1 ? checked : [...new Set(checked)];
 }
 
-function checkInterval(value: unknown): number | undefined {
+function checkInterval(value: number | undefined): number | undefined {
   if (value === undefined) return undefined;
-  if (typeof value !== 'number' || !Number.isFinite(value) || value <= 0) {
+  if (!Number.isFinite(value) || value <= 0) {
     throw wrong('loadMonitorIntervalMs', value, 'must be a finite number above 0 (ms)');
   }
   return Math.max(1000, value);
