@@ -171,8 +171,8 @@ export class Breaker {
       if (outcome === 'failure') return 'open';
       return this.#successes >= this.#config.successThreshold ? 'closed' : 'half_open';
     }
-    const opens = this.#state === 'closed' && this.#failures >= this.#config.failureThreshold;
-    return opens ? 'open' : this.#state;
+    // An open one stays open, whatever its streaks are: only time ends that (CB-3).
+    return this.#failures >= this.#config.failureThreshold ? 'open' : this.#state;
   }
 
   #due(now: number): boolean {

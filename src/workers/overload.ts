@@ -104,12 +104,12 @@ export type EmptyReason = 'overloaded' | 'no_available_workers' | 'no_workers';
  */
 export function emptySelection(pool: Iterable<{ readonly overloaded: boolean }>): EmptyReason {
   if (typeof pool?.[Symbol.iterator] !== 'function') throw refuse('pool', 'a list of workers', pool);
-  let members = 0;
+  let reason: EmptyReason = 'no_workers';
   for (const member of pool) {
     if (!checkObject(member, 'worker').overloaded) return 'no_available_workers';
-    members += 1;
+    reason = 'overloaded';
   }
-  return members === 0 ? 'no_workers' : 'overloaded';
+  return reason;
 }
 
 const minRetryAfterMs = 1000;
