@@ -47,6 +47,7 @@ describe('outcomes', () => {
     expect(failures()).toBe(4098);
     expect(() => router.recordOutcome('a', { status: 500 }, '')).toThrow(/^scope: /);
     expect(() => router.begin('a', { scope: 'x'.repeat(257) })).toThrow(/^scope: /);
+    expect(router.recordOutcome('a', { status: 500 }, 'x'.repeat(256))).toBe(true);
     expect(inFlight(router)).toBe(0);
   });
 

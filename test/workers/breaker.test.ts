@@ -41,6 +41,7 @@ describe('Breaker', () => {
       Infinity,
       0,
     ]);
+    expect([breaker.state(Infinity), breaker.allows(Infinity), breaker.epoch(Infinity)]).toEqual(['closed', true, 0]);
   });
 
   it('CB-2: failures in a row open it, a success between them starts anew', () => {
@@ -227,6 +228,23 @@ describe('Breaker', () => {
       { from: 'open', to: 'half_open', at: 30_000 },
     ]);
     expect(breaker.state(30_000)).toBe('half_open');
+  });
+});
+
+describe('a breaker given what is no number', () => {
+  it.each(['failureThreshold', 'successThreshold', 'timeoutDurationMs'] as const)('LB-42: refuses %s', (name) => {
+    const wrong = { ...config, [name]: '3' } as unknown as BreakerConfig;
+    const breaker = new Breaker(config);
+    expect(() => new Breaker(wrong)).toThrow(`config.${name}: expected a number, got "3"`);
+    expect(() => breaker.configure(wrong, 0)).toThrow(`config.${name}: expected a number, got "3"`);
+  });
+
+  it('LB-42: refuses settings that are no object, and times; nothing is recorded', () => {
+    const breaker = new Breaker(config);
+    expect(() => new Breaker(null as never)).toThrow(/^config: expected an object/);
+    expect(() => breaker.record('failure', '0' as never)).toThrow(/^now: expected a number/);
+    expect(() => breaker.takeTransitions(undefined as never)).toThrow(/^now: expected a number/);
+    expect(breaker.consecutiveFailures(0)).toBe(0);
   });
 });
 

@@ -71,6 +71,19 @@ describe('a set without some of its candidates', () => {
   });
 });
 
+describe('the positions of a set that nobody keeps', () => {
+  it('PO-6: are made on first use, once', () => {
+    let read = 0;
+    const all = Array.from({ length: 1000 }, (_, i) =>
+      Object.defineProperty(worker(`w${i}`), 'id', { get: () => `w${++read && i}` }),
+    );
+    const set = new CandidateSet(all);
+    expect(read).toBe(0);
+    expect([set.indexOf('w999'), set.indexOf('w5'), set.indexOf('nobody'), set.has('w7')]).toEqual([999, 5, -1, true]);
+    expect(read).toBe(1000);
+  });
+});
+
 describe('the part of a set with some ids', () => {
   it('LB-10, WK-23: is in every respect the set of those workers, in the order of the whole', () => {
     const cases = fc.record({
@@ -114,5 +127,8 @@ describe('fingerprints', () => {
     const of = (list: readonly string[]): string => fingerprintOf(new CandidateSet(list.map((id) => worker(id))));
     expect(new Set(lists.map(of)).size).toBe(lists.length);
     expect(lists.map(of)).toEqual(lists.map(of));
+    // The size and two hashes, either of which does so by itself.
+    const halves = lists.map((list) => of(list).split(':'));
+    for (const half of [1, 2]) expect(new Set(halves.map((parts) => parts[half])).size).toBe(lists.length);
   });
 });

@@ -65,6 +65,7 @@ describe('eligibleEndpoints', () => {
   it('LM-40: all roles share one port, 8000 unless stated; IPv6 hosts are bracketed', () => {
     const v6 = { role: 'server', replicas: [{ members: [{ index: 0, host: 'fd00::1' }] }] } as const;
     expect(eligibleEndpoints([v6], { port: 9000 })[0]?.url).toBe('http://[fd00::1]:9000');
+    for (const port of [1, 65_535]) expect(eligibleEndpoints([v6], { port })[0]?.url).toBe(`http://[fd00::1]:${port}`);
     for (const port of [0, 65_536, 80.5]) {
       expect(() => eligibleEndpoints([], { port })).toThrowError(
         expect.objectContaining({ field: 'port', value: port }),
@@ -78,4 +79,13 @@ it('LB-42: groups of another shape are refused by name', () => {
   expect(() => eligibleEndpoints('groups' as never)).toThrow(/^groups: expected an array/);
   expect(() => eligibleEndpoints(shaped([{ index: 0, host: 5 }]))).toThrow(/^host: expected a string, got 5/);
   expect(() => eligibleEndpoints(shaped(null))).toThrow(/^members: expected an array, got null/);
+  expect(() => eligibleEndpoints(shaped([null]))).toThrow(/^member: expected an object, got null/);
+  expect(() => eligibleEndpoints([group('server'), null as never])).toThrow(/^groups\[1\]: expected an object/);
+  const replicas = (wrong: unknown) => [group('server'), { role: 'server', replicas: wrong }] as never;
+  expect(() => eligibleEndpoints(replicas('r'))).toThrow(/^groups\[1\]\.replicas: expected an array, got "r"/);
+  expect(() => eligibleEndpoints(replicas([5]))).toThrow(/^replica: expected an object, got 5/);
+  expect(() => eligibleEndpoints([], { externalModes: 'per_rank' as never })).toThrow(
+    /^externalModes: expected an array/,
+  );
+  expect(() => eligibleEndpoints([], null as never)).toThrow(/^options: expected an object/);
 });

@@ -38,6 +38,8 @@ describe('HealthState', () => {
     ['not_ready', '-'.repeat(8), []],
     ['not_ready', '-'.repeat(9), [[9, 'failed']]],
     ['not_ready', `${'-'.repeat(8)}+${'-'.repeat(9)}`, [[18, 'failed']]],
+    // What a pending worker would fail by, probes in all, says nothing of one that was ready.
+    ['not_ready', '+-'.repeat(20), []],
     ['failed', '-'.repeat(50), []],
     ['failed', '--+-++', [[6, 'ready']]],
     ['draining', '+++---++', []],

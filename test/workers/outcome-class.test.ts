@@ -38,6 +38,9 @@ describe('classifyOutcome', () => {
 
   it('CB-23: an abort and an end without outcome record nothing', () => {
     expect(classifyOutcome({ aborted: true }, byDefault)).toBe(n);
+    for (const other of [{ status: 500 }, { status: 200 }, { error: 'body' }, { error: 'connect' }] as const) {
+      expect(classifyOutcome({ ...other, aborted: true }, byDefault)).toBe(n);
+    }
     expect(classifyOutcome(undefined, byDefault)).toBe(n);
   });
 
@@ -58,6 +61,19 @@ describe('classifyOutcome', () => {
   it('LB-42: an outcome that says nothing usable records nothing and does not throw', () => {
     const odd: unknown[] = [null, {}, { status: 0 }, { status: Number.NaN }, { status: '500' }, { error: 'other' }];
     for (const outcome of odd) expect(classifyOutcome(outcome as LeaseOutcome, byDefault)).toBe(n);
+  });
+
+  it('CB-21: a status says something from 100 to 599', () => {
+    expect([99, 100, 599, 600].map((status) => classifyOutcome({ status }, byDefault))).toEqual([n, s, s, n]);
+  });
+
+  it('LB-42: an outcome that fails when it is read records nothing and does not throw', () => {
+    const failing = {
+      get status(): number {
+        throw new Error('unreadable');
+      },
+    };
+    expect(classifyOutcome(failing, byDefault)).toBe(n);
   });
 
   it('CF-95: status lists out of range are refused by name', () => {

@@ -88,6 +88,12 @@ describe('overloadVerdict', () => {
     expect(() => overloadVerdict(load({ waitingRequests: 1 }), wrong)).toThrow(`${field}: expected a number`);
   });
 
+  it.each([null, 8])('LB-42: so are thresholds of %j', (wrong) => {
+    expect(() => overloadVerdict(load({ waitingRequests: 1 }), wrong as never)).toThrow(
+      'thresholds: expected an object',
+    );
+  });
+
   it('OV-7: no hysteresis, each report is judged by itself', () => {
     const verdicts = [9, 8, 7, 8].map((n) => overloadVerdict(load({ waitingRequests: n }), thresholds(8))?.value);
     expect(verdicts).toEqual([9, 8, undefined, 8]);

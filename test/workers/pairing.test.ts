@@ -82,6 +82,8 @@ describe('pairCompatible', () => {
     const grpc = (runtime: 'sglang' | 'vllm' | undefined): PairingWorker =>
       worker({}, { connectionMode: 'grpc', runtime });
     expect(pairs(grpc('sglang'), grpc('vllm'))[0]).toBe(false);
+    expect(pairs(grpc('sglang'), worker({ runtime: 'vllm' }))[0]).toBe(false);
+    expect(pairs(worker({ runtime: 'vllm' }), grpc('sglang'))[0]).toBe(false);
     expect(pairs(grpc('sglang'), grpc('sglang'))[0]).toBe(true);
     expect(pairs(grpc('sglang'), grpc(undefined))[0]).toBe(true);
     expect(pairs(worker({ runtime: 'sglang' }), worker({ runtime: 'vllm' }))[0]).toBe(true);

@@ -58,6 +58,7 @@ describe('WK-66: whether two specs say the same', () => {
     { resilience: { cbFailureThreshold: 3, retryableStatusCodes: [500, 502] } },
     { resilience: { cbFailureThreshold: 3, retryableStatusCodes: [500] } },
     { resilience: { cbFailureThreshold: 3 } },
+    { resilience: { cbFailureThreshold: 3, cbSuccessThreshold: 3 } },
     { resilience: undefined },
     { bootstrapPort: 10 },
   ];

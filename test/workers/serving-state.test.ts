@@ -48,6 +48,12 @@ describe('qualify', () => {
     expect(qualify(qualified, mixed)).toEqual(revoked);
   });
 
+  it('LM-41: unknown holds whatever members it was observed of', () => {
+    for (const name of names) {
+      expect(qualify(revoked, legs({ [name]: { state: 'unknown', members: ['a', 'b'] } }))).toBe(revoked);
+    }
+  });
+
   it('LM-41: verified of different members restores nothing', () => {
     for (const members of [['a'], ['a', 'c'], ['a', 'b', 'c'], null]) {
       expect(qualify(revoked, legs({ membersReady: { state: 'verified', members } }))).toBe(revoked);
@@ -56,9 +62,10 @@ describe('qualify', () => {
 
   it('LM-41: never observed is null, observed empty is nobody', () => {
     expect(neverQualified.members).toBeNull();
-    const empty: QualificationLeg = { state: 'verified', members: [] };
-    const all = Object.fromEntries(names.map((name) => [name, empty])) as unknown as QualificationLegs;
-    expect(qualify(neverQualified, all)).toEqual({ qualified: true, members: [] });
+    const all = (members: readonly string[] | null): QualificationLegs =>
+      Object.fromEntries(names.map((name) => [name, { state: 'verified', members }])) as unknown as QualificationLegs;
+    expect(qualify(neverQualified, all([]))).toEqual({ qualified: true, members: [] });
+    expect(qualify(qualified, all(null))).toBe(qualified);
   });
 });
 
@@ -78,6 +85,8 @@ describe('observeServing', () => {
     expect(observeServing([view(0, 'a')], 15_001)).toEqual({ state: 'Unknown' });
     expect(observeServing([view(0, 'a'), view(14_000, 'a')], 15_001)).toEqual({ state: 'Unknown' });
     expect(observeServing([view(0, 'a')], 2001, 2000)).toEqual({ state: 'Unknown' });
+    expect(observeServing([view(90_000, 'a')], 92_000, 2000).state).toBe('Confirmed');
+    expect(observeServing([view(90_000, 'a')], 92_001, 2000)).toEqual({ state: 'Unknown' });
   });
 
   it('B55: a view from the future is fresh', () => {
@@ -105,4 +114,11 @@ it('LB-42: observations of another shape are refused by name', () => {
     /^observedAt: expected a number/,
   );
   expect(() => observeServing([{ observedAt: 0, workers: [5 as never] }], 0)).toThrow(/^members: expected strings/);
+  expect(() => observeServing([{ observedAt: 0, workers: 'a' as never }], 0)).toThrow(/^members: expected an array/);
+  expect(() => observeServing([5 as never], 0)).toThrow(/^view: expected an object, got 5/);
+  expect(() => observeServing('views' as never, 0)).toThrow(/^views: expected an array/);
+  expect(() => observeServing([], '0' as never)).toThrow(/^now: expected a number/);
+  expect(() => observeServing([], 0, '1' as never)).toThrow(/^maxAgeMs: expected a number/);
+  expect(() => qualify(neverQualified, null as never)).toThrow(/^legs: expected an object/);
+  expect(() => qualify(neverQualified, {} as never)).toThrow(/^membersComplete: expected an object/);
 });
