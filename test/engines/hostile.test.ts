@@ -172,8 +172,8 @@ describe('hostile payloads', () => {
   ])('LR-17: 10 MB of %s is read in linear time', (_, text) => {
     const started = performance.now();
     expect(parseLoadReport('vllm_metrics', text).ok).toBe(false);
-    // Quadratic work on 10 MB would take hours; a slow machine needs far less than this.
-    expect(performance.now() - started).toBeLessThan(5000);
+    // Quadratic work on 10 MB would take hours; a machine with other things to do needs far less than this.
+    expect(performance.now() - started).toBeLessThan(20_000);
   });
 
   it('B90: 200 000 mirrored series are counted one by one', () => {
