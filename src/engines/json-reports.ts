@@ -34,7 +34,7 @@ const disaggregationFields: readonly (readonly [
   kind: NumberKind,
 ])[] = [
   ['kv_transfer_latency_ms', 'kvTransferLatencyMs', 'amount'],
-  ['kv_transfer_speed_gb_s', 'kvTransferSpeedGbps', 'amount'],
+  ['kv_transfer_speed_gb_s', 'kvTransferGigabytesPerSecond', 'amount'],
   ['prefill_queue_reqs', 'prefillQueueRequests', 'count'],
   ['decode_queue_reqs', 'decodeQueueRequests', 'count'],
 ];

@@ -44,7 +44,7 @@ const numberFields = [
 
 const disaggregationFields = [
   'kvTransferLatencyMs',
-  'kvTransferSpeedGbps',
+  'kvTransferGigabytesPerSecond',
   'prefillQueueRequests',
   'decodeQueueRequests',
 ] as const;

@@ -40,7 +40,7 @@ export interface DisaggregationLoad {
   /** Milliseconds. */
   readonly kvTransferLatencyMs?: number | undefined;
   /** Gigabytes per second. */
-  readonly kvTransferSpeedGbps?: number | undefined;
+  readonly kvTransferGigabytesPerSecond?: number | undefined;
   /** Requests queued for prefill. */
   readonly prefillQueueRequests?: number | undefined;
   /** Requests queued for decode. */

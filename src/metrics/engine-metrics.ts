@@ -22,7 +22,7 @@ const loadFields = [
 
 const transferFields = [
   ['smg_engine_pd_kv_transfer_latency_ms', 'kvTransferLatencyMs'],
-  ['smg_engine_pd_kv_transfer_speed_gb_s', 'kvTransferSpeedGbps'],
+  ['smg_engine_pd_kv_transfer_speed_gb_s', 'kvTransferGigabytesPerSecond'],
   ['smg_engine_pd_prefill_queue_reqs', 'prefillQueueRequests'],
   ['smg_engine_pd_decode_queue_reqs', 'decodeQueueRequests'],
 ] as const satisfies readonly (readonly [string, keyof DisaggregationLoad])[];

@@ -91,7 +91,7 @@ function reportedRank(rank: RankLoad): Values {
     max_running_requests: rank.maxRunningRequests ?? 0,
     disagg_mode: rank.disaggregation?.mode ?? null,
     kv_transfer_latency_ms: rank.disaggregation?.kvTransferLatencyMs ?? 0,
-    kv_transfer_speed_gb_s: rank.disaggregation?.kvTransferSpeedGbps ?? 0,
+    kv_transfer_speed_gb_s: rank.disaggregation?.kvTransferGigabytesPerSecond ?? 0,
     prefill_queue_reqs: rank.disaggregation?.prefillQueueRequests ?? 0,
     decode_queue_reqs: rank.disaggregation?.decodeQueueRequests ?? 0,
   };

@@ -53,7 +53,7 @@ describe('SGLang /v1/loads', () => {
             disaggregation: {
               mode: 'prefill',
               kvTransferLatencyMs: 1.5,
-              kvTransferSpeedGbps: 2.5,
+              kvTransferGigabytesPerSecond: 2.5,
               prefillQueueRequests: 5,
               decodeQueueRequests: 6,
             },

@@ -84,7 +84,7 @@ describe('engine gauges', () => {
           disaggregation: {
             mode: 'prefill',
             kvTransferLatencyMs: 1.5,
-            kvTransferSpeedGbps: 20,
+            kvTransferGigabytesPerSecond: 20,
             prefillQueueRequests: 4,
             decodeQueueRequests: 0,
           },
