@@ -93,7 +93,7 @@ export class CandidateSet {
       const position = this.indexOf(id);
       if (position < 0 || positions.has(position)) continue;
       positions.add(position);
-      inFlight -= this.at(position)?.inFlight ?? 0;
+      inFlight -= (this.at(position) as WorkerSignals).inFlight;
     }
     if (positions.size === 0) return this;
     const left = new CandidateSet([], inFlight);
