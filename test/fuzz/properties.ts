@@ -100,14 +100,14 @@ export const properties: readonly FuzzProperty[] = [
   property(
     'LB-42: a router is what the calls it accepted made of it, and no other call leaves a trace',
     1,
-    fc.tuple(soundRouterOptions, fc.array(anyCall, { maxLength: 60, size: 'max' })),
+    fc.tuple(soundRouterOptions, fc.array(anyCall, { maxLength: 60 })),
     playRouter,
   ),
   ...subjects.map((subject) =>
     property(
       `LB-42: ${subject.name} is what the calls it accepted made of it`,
       0.3,
-      fc.tuple(subject.options, fc.array(subject.calls, { maxLength: 40, size: 'max' })),
+      fc.tuple(subject.options, fc.array(subject.calls, { maxLength: 40 })),
       ([options, calls], tally) => playTwins(subject, options, calls, tally),
     ),
   ),

@@ -145,7 +145,7 @@ it.each([
   { timeout: modelTimeoutMs },
   (_, ttlSeconds) => {
     fc.assert(
-      fc.property(fc.array(operation, { maxLength: 150, size: 'max' }), (operations) => {
+      fc.property(fc.array(operation, { maxLength: 150 }), (operations) => {
         const feed = new KvEventFeed();
         feed.configure('m', { ttlMs: ttlSeconds * 1000 });
         // Slots beyond one word, and an index that outlives every worker of the test.

@@ -127,7 +127,7 @@ function operations(request: fc.Arbitrary<unknown>): fc.Arbitrary<Operation<unkn
     { weight: 2, arbitrary: fc.record({ op: fc.constantFrom('remove' as const, 'add' as const), worker }) },
     { weight: 1, arbitrary: fc.record({ op: fc.constant('copy' as const) }) },
   );
-  return fc.array(operation, { maxLength: 2 * operationsPerRun, size: 'max' });
+  return fc.array(operation, { maxLength: 2 * operationsPerRun });
 }
 
 /** Units each worker holds, counted afresh from the placements: the union of the paths, page by page. */
