@@ -3,9 +3,9 @@
  * one holding. When to evict is said in `radix-upkeep.ts`; how labels are stored and compared is the trees' business
  * (`Labels`).
  *
- * Invariants between calls: a living tenant of a node is a tenant of all its ancestors, with a use at least as late
- * (CA-30); `size` equals a recount (B05, B78); a node somebody holds or that has children, and no other, is in the tree;
- * no node has an only child with the same tenants and uses that a removal left behind (B07).
+ * Invariants between calls: nobody holds a root; a living tenant of a node holds all nodes above it, with a use at least
+ * as late (CA-30); `size` equals a recount (B05, B78); a node somebody holds or that has children, and no other, is in
+ * the tree; no node has an only child with the same tenants and uses that a removal left behind (B07).
  *
  * Recording is O(nodes of the path), evicting or reclaiming one holding O(1) apart from joins, which copy at most
  * `maxJoinedUnits`.
@@ -187,22 +187,21 @@ export class RadixCore<Label> {
     const units = tenants.workerOf(tenant) === undefined ? 0 : node.units;
     // The insert that ended here left its use on the node above, unless a later one overwrote it: that node is next.
     // (Merged placements may have given other nodes below it the same use; they come before it.)
-    const { parent } = node;
-    const above = parent === undefined ? 0 : holders.find(parent, tenant);
-    if (parent !== undefined && above !== 0 && !ends.has(above) && holdings.use(above) === holdings.use(end)) {
+    const parent = node.parent as RadixNode<Label>;
+    const above = holders.find(parent, tenant);
+    if (above !== 0 && !ends.has(above) && holdings.use(above) === holdings.use(end)) {
       ends.linkOldest(parent, above);
     }
     this.#release(end, node);
     return units;
   }
 
-  /** Frees one holding of a removed worker. Returns false when none is left. */
-  reclaimOne(): boolean {
+  /** Frees one holding of a removed worker, if any is left. */
+  reclaimOne(): void {
     const dead = this.tenants.someDead();
-    if (dead === undefined) return false;
+    if (dead === undefined) return;
     const holding = this.holdings.firstOfTenant(dead);
     this.#release(holding, this.holdings.node(holding));
-    return true;
   }
 
   #release(holding: number, node: RadixNode<Label>): void {
@@ -223,8 +222,8 @@ export class RadixCore<Label> {
     const child = onlyChild(current);
     const lower = child !== undefined && this.#join(current, child) ? child : current;
     if (current !== node) return;
-    const parent = lower.parent;
-    if (parent !== undefined && onlyChild(parent) === lower) this.#join(parent, lower);
+    const parent = lower.parent as RadixNode<Label>;
+    if (onlyChild(parent) === lower) this.#join(parent, lower);
   }
 
   #free(holding: number, node: RadixNode<Label>): void {

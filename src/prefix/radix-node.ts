@@ -93,9 +93,8 @@ export function onlyChild<Label>(node: RadixNode<Label>): RadixNode<Label> | und
 
 export function childrenOf<Label>(node: RadixNode<Label>): RadixNode<Label>[] {
   const found: RadixNode<Label>[] = [];
-  const firsts = node.children?.values() ?? (node.child === undefined ? [] : [node.child]);
-  for (const first of firsts) {
-    for (let child: RadixNode<Label> | undefined = first; child !== undefined; child = child.twin) found.push(child);
+  for (const first of node.children?.values() ?? [node.child]) {
+    for (let child = first; child !== undefined; child = child.twin) found.push(child);
   }
   return found;
 }

@@ -31,9 +31,8 @@ export function merge<Label>(core: RadixCore<Label>, end: RadixNode<Label>, tena
   settle(core, core.tenants.size - before);
 }
 
-/** Whether a tenant holds the node that the whole of a request leads to, with this use or a later one. */
+/** Whether a tenant holds the node that a request the tree knows in full leads to, with this use or a later one. */
 export function isKnown<Label>(core: RadixCore<Label>, path: RadixPath<Label>, tenant: number, use: number): boolean {
-  const node = path.partial ?? path.last;
-  const known = node === undefined ? 0 : core.holders.find(node, tenant);
+  const known = core.holders.find((path.partial ?? path.last) as RadixNode<Label>, tenant);
   return known !== 0 && core.holdings.use(known) >= use;
 }
