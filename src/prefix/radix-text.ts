@@ -29,8 +29,8 @@ function surrogateKey(text: string, position: number): number {
 
 /**
  * How many of the first `limit` code units of `label` the text agrees with from `position` on, never ending inside a
- * surrogate pair of either. They are known to agree in the first code point and not to agree in all. The engine compares
- * many units at a time when it is given substrings, so the difference is found by bisection.
+ * surrogate pair of either. They are known to agree in the first code point. The engine compares many units at a time
+ * when it is given substrings, so the difference is found by bisection.
  */
 export function agreement(text: string, position: number, label: string, limit: number): number {
   let agreed = 0;
@@ -61,7 +61,7 @@ export function agreement(text: string, position: number, label: string, limit: 
 
 /** A pair that goes on differently, or in one of the two only, does not count with its first half. */
 function wholeUnits(text: string, position: number, label: string, agreed: number): number {
-  const splitsPair = agreed > 0 && (isPairAt(text, position + agreed - 1) || isPairAt(label, agreed - 1));
+  const splitsPair = isPairAt(text, position + agreed - 1) || isPairAt(label, agreed - 1);
   return splitsPair ? agreed - 1 : agreed;
 }
 

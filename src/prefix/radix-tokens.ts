@@ -126,13 +126,14 @@ export class TokenLabels implements Labels<TokenSlab> {
   /** Moves one label out of a sparse slab; returns its ids. */
   #moveOne(): number {
     const slab = this.#sparse[this.#sparse.length - 1] as TokenSlab;
-    const node = slab.nodes.pop();
-    if (node === undefined || slab.live === 0) {
+    if (slab.live === 0) {
       this.#sparse.pop();
       slab.isSparse = false;
       this.#recycle(slab);
       return 0;
     }
+    // While ids are in use, the nodes that use them are there.
+    const node = slab.nodes.pop() as RadixNode<TokenSlab>;
     if (node.label !== slab) return 0;
     this.put(node, slab.words, node.extent, node.units);
     slab.live -= node.units;
