@@ -1,4 +1,5 @@
 /** What `cache_aware` says about a decision, index by index, and the choices that only show there (LB-13). */
+import { createRouter } from 'kvroute';
 import { scriptedRandom } from 'kvroute/testing';
 import { describe, expect, it } from 'vitest';
 import { cacheAware, type StandaloneCacheAware } from '../../src/policies/cache-aware.js';
@@ -8,7 +9,7 @@ import { idle, seed } from './holders.js';
 const span = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 
 /** The workers' engines say that they hold these tokens in blocks of four. */
-function stores(policy: StandaloneCacheAware, tokens: readonly number[], ...workers: string[]): void {
+function stores(policy: Pick<StandaloneCacheAware, 'kvEvents'>, tokens: readonly number[], ...workers: string[]): void {
   const hashes = Array.from({ length: tokens.length / 4 }, (_, i) => i + 1);
   for (const worker of workers) {
     policy.kvEvents.applyBatch(worker, { sequence: 1, events: [{ type: 'stored', hashes, tokens, blockSize: 4 }] });
@@ -134,6 +135,35 @@ describe('explaining KV events', () => {
     const nothing = { index: 'kv_events', matchedUnits: 0, ratio: 0, holders: [] };
     expect(matchOf([1, 2])).toEqual({ ...nothing, requestUnits: 0 });
     expect(matchOf(span(50, 58))).toEqual({ ...nothing, requestUnits: 2 });
+  });
+
+  it('CA-45, LB-13: above temperature 0 the scores told are those of the group that decided, the ties those of all', () => {
+    const toldAt = (draw: number) => {
+      const policy = cacheAware({ random: scriptedRandom([draw, 0]), selectionTemperature: 1 });
+      stores(policy, span(0, 4), 'c');
+      stores(policy, span(0, 8), 'a', 'b');
+      const { selection, policy: told } = policy.explain({ tokens: span(0, 8) }, idle('a', 'b', 'c', 'd'));
+      return { worker: selection.worker, scored: told.scores?.map(({ worker }) => worker), ties: told.tieSet };
+    };
+    // Weights 1, 1 and 1/e, in one order or the other: an early and a late draw fall on both sides.
+    const both = [0, 0.999].map(toldAt).sort(({ worker }) => (worker === 'c' ? 1 : -1));
+    expect(both).toEqual([
+      { worker: expect.stringMatching(/^[ab]$/), scored: ['b', 'a'], ties: ['b', 'a', 'c'] },
+      { worker: 'c', scored: ['c'], ties: ['b', 'a', 'c'] },
+    ]);
+  });
+
+  it('LB-35: overlaps are discounted by the options that were set last', async () => {
+    const router = await createRouter({ seed: 1, policy: 'cache_aware' });
+    for (const id of ['a', 'b']) router.addWorker({ id });
+    stores(router, span(0, 12), 'a');
+    stores(router, span(0, 8), 'b');
+    router.reportLoad('a', { waitingTokens: 400 });
+    router.reportLoad('b', { waitingTokens: 0 });
+    const holder = () => router.explain({ tokens: span(0, 12) }).policy.tieSet;
+    expect(holder()).toEqual(['a']);
+    router.reconfigure({ policy: { name: 'cache_aware', overlapDecay: 1 } });
+    expect(holder()).toEqual(['b']);
   });
 
   it('CA-83: with several equal holders the chosen one is a hit', () => {
