@@ -143,7 +143,11 @@ describe('explaining KV events', () => {
       stores(policy, span(0, 4), 'c');
       stores(policy, span(0, 8), 'a', 'b');
       const { selection, policy: told } = policy.explain({ tokens: span(0, 8) }, idle('a', 'b', 'c', 'd'));
-      return { worker: selection.worker, scored: told.scores?.map(({ worker }) => worker), ties: told.tieSet };
+      return {
+        worker: selection.ok && selection.worker,
+        scored: told.scores?.map(({ worker }) => worker),
+        ties: told.tieSet,
+      };
     };
     // Weights 1, 1 and 1/e, in one order or the other: an early and a late draw fall on both sides.
     const both = [0, 0.999].map(toldAt).sort(({ worker }) => (worker === 'c' ? 1 : -1));
