@@ -140,10 +140,10 @@ class RoutingKeyOverride implements OverriddenPolicy {
     return decision;
   }
 
-  /** ST-35, ST-36, and ST-41: a worker that is full of the key too does not get the pin. */
+  /** ST-35, ST-36, and ST-41: a worker that is full of the key does not get the pin, the pinned one included. */
   #move(change: PinChange, pinned: WorkerSignals | undefined, worker: WorkerSignals, pinKey: string): void {
     if (pinned !== undefined) {
-      if (worker.id !== pinned.id && worker.keyInFlight(pinKey) < inFlightCap) change.promote(worker.id);
+      if (worker.keyInFlight(pinKey) < inFlightCap) change.promote(worker.id);
     } else if (this.#mode === 'delegate') change.promote(worker.id);
     else change.append(worker.id);
   }
