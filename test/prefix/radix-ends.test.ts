@@ -107,7 +107,7 @@ describe('ends', () => {
           }
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 
