@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../../examples/shared/until.js';
-import { chatBody, failures, gateway, pairs, path, post, type Stand, total } from './custom-stand.js';
-import { firstData, inFlight, rawPost, undoAll } from './gateway-helpers.js';
+import { failures, gateway, pairs, type Stand, total } from './custom-stand.js';
+import { chatBody, firstData, inFlight, path, post, rawPost, undoAll } from './gateway-helpers.js';
 
 afterEach(undoAll);
 

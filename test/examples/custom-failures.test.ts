@@ -1,8 +1,8 @@
 /** The gateway of examples/custom-gateway when a client or a worker goes away: both legs are given back (B29 to B35). */
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../../examples/shared/until.js';
-import { chatBody, failures, gateway, pairs, path, post, total } from './custom-stand.js';
-import { firstData, inFlight, rawPost, undoAll } from './gateway-helpers.js';
+import { failures, gateway, pairs, total } from './custom-stand.js';
+import { chatBody, firstData, inFlight, path, post, rawPost, undoAll } from './gateway-helpers.js';
 
 afterEach(undoAll);
 

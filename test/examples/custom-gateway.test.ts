@@ -8,8 +8,18 @@ import { hostMetrics, metricTable } from 'kvroute/metrics';
 import { afterEach, describe, expect, it } from 'vitest';
 import { otelAdapter } from '../../examples/custom-gateway/otel-metrics.js';
 import { until } from '../../examples/shared/until.js';
-import { chatBody, gateway, pairs, path, post, total } from './custom-stand.js';
-import { firstData, floodingWorker, inFlight, rawPost, scriptedWorker, undoAll } from './gateway-helpers.js';
+import { gateway, pairs, total } from './custom-stand.js';
+import {
+  chatBody,
+  firstData,
+  floodingWorker,
+  inFlight,
+  path,
+  post,
+  rawPost,
+  scriptedWorker,
+  undoAll,
+} from './gateway-helpers.js';
 
 afterEach(undoAll);
 

@@ -6,8 +6,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { chatFormat } from '../../examples/shared/engine-simulator/formats.js';
 import type { EngineServer } from '../../examples/shared/engine-simulator/server.js';
 import { until } from '../../examples/shared/until.js';
-import { blockTokens, chatBody, gateway, pairs, post, type Stand } from './custom-stand.js';
-import { scriptedWorker, undoAll } from './gateway-helpers.js';
+import { blockTokens, gateway, pairs, type Stand } from './custom-stand.js';
+import { chatBody, post, scriptedWorker, undoAll } from './gateway-helpers.js';
 
 afterEach(undoAll);
 

@@ -1,4 +1,4 @@
-/** The gateway of examples/custom-gateway in front of pairs of the test's choice, and requests to it. */
+/** The gateway of examples/custom-gateway in front of pairs of the test's choice. */
 import { createRouter, type Router, type RouterEvents, type RouterOptions } from 'kvroute';
 import { createGateway, type GatewayOptions } from '../../examples/custom-gateway/gateway.js';
 import { type MemoryMeter, memoryMeter } from '../../examples/custom-gateway/memory-meter.js';
@@ -8,8 +8,6 @@ import { chatFormat } from '../../examples/shared/engine-simulator/formats.js';
 import type { EngineServer } from '../../examples/shared/engine-simulator/server.js';
 import { closeServer, listen } from '../../examples/shared/listen.js';
 import { inFlight, onTestEnd, recordLeaseEnds, startEngines } from './gateway-helpers.js';
-
-export const path = '/v1/chat/completions';
 
 /** Block size of the simulated engines; prompts below are longer. */
 export const blockTokens = 16;
@@ -68,14 +66,6 @@ export async function pairs(
 ): Promise<{ readonly prefills: EngineServer[]; readonly decodes: EngineServer[] }> {
   const prefills = await startEngines(prefillCount, engineOptions, 'prefill');
   return { prefills, decodes: await startEngines(decodeCount, engineOptions, 'decode') };
-}
-
-export function chatBody(maxTokens: number, content = 'tell me something', stream = true): string {
-  return JSON.stringify({ model: 'demo', messages: [{ role: 'user', content }], max_tokens: maxTokens, stream });
-}
-
-export function post(url: string, body: string, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(url + path, { method: 'POST', body, headers });
 }
 
 export const total = (router: Router) => inFlight(router).reduce((sum, count) => sum + count, 0);

@@ -4,8 +4,8 @@ import { newMeasurements, runTraffic } from '../../examples/express-gateway/driv
 import { makeTraffic } from '../../examples/express-gateway/traffic.js';
 import type { EngineServer } from '../../examples/shared/engine-simulator/server.js';
 import { until } from '../../examples/shared/until.js';
-import { gateway } from './express-stand.js';
-import { startEngines, undoAll } from './gateway-helpers.js';
+import { expressGateway } from './express-stand.js';
+import { inFlight, startEngines, undoAll } from './gateway-helpers.js';
 
 afterEach(undoAll);
 
@@ -31,7 +31,7 @@ describe('the demo’s traffic', () => {
         prefillTokensPerSecond: 50_000,
         decodeStepMs: 8, // No answer, of ten tokens or more, ends before the user who leaves after 40 ms.
       });
-      const stand = await gateway(
+      const stand = await expressGateway(
         started.map(({ url }) => url),
         { policy },
         { loadPollIntervalMs: 100 },
@@ -41,7 +41,7 @@ describe('the demo’s traffic', () => {
       expect(measured.failures).toEqual([]);
       expect([measured.succeeded, measured.aborted]).toEqual([turns - 1, 1]);
       expect(measured.timeToFirstTokenMs).toHaveLength(turns - 1);
-      expect(stand.inFlight()).toEqual([0, 0]);
+      expect(inFlight(stand.router)).toEqual([0, 0]);
       const prompt = started.reduce((sum, { totals }) => sum + totals.promptTokens, 0);
       return started.reduce((sum, { totals }) => sum + totals.cachedTokens, 0) / prompt;
     };
@@ -52,15 +52,15 @@ describe('the demo’s traffic', () => {
 
   it('breaks off when it is told to', async () => {
     const [engine] = (await startEngines(1, { decodeStepMs: 50 })) as [EngineServer];
-    const stand = await gateway([engine.url]);
+    const stand = await expressGateway([engine.url]);
     const stop = new AbortController();
     const measured = newMeasurements();
     const traffic = makeTraffic({ seed: 5, products: 2, conversations: 4, rampMs: 0 });
     const running = runTraffic(stand.url, traffic, measured, stop.signal);
-    await until(() => stand.inFlight()[0] === 4, 10_000);
+    await until(() => inFlight(stand.router)[0] === 4, 10_000);
     stop.abort();
     await expect(running).rejects.toMatchObject({ name: 'AbortError' });
-    expect(await until(() => stand.inFlight()[0] === 0, 10_000)).toBeLessThan(100);
+    expect(await until(() => inFlight(stand.router)[0] === 0, 10_000)).toBeLessThan(100);
     expect(measured.failures).toEqual([]);
   });
 });

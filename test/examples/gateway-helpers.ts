@@ -1,7 +1,8 @@
-/** What the tests of the example gateways share: raw clients, scripted workers, and one list of what to undo. */
+/** What the tests of the example gateways share: clients, scripted workers, and one list of what to undo. */
 import { createServer, type RequestListener } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Router, RouterEvents } from 'kvroute';
+import OpenAI from 'openai';
 import type { EngineOptions } from '../../examples/shared/engine-simulator/engine.js';
 import { type EngineRole, type EngineServer, startEngine } from '../../examples/shared/engine-simulator/server.js';
 import { closeServer, listen } from '../../examples/shared/listen.js';
@@ -57,6 +58,20 @@ export async function floodingWorker(total: number): Promise<{ readonly url: str
     write();
   });
   return { url, written: () => written };
+}
+
+export const path = '/v1/chat/completions';
+
+export function client(url: string): OpenAI {
+  return new OpenAI({ baseURL: `${url}/v1`, apiKey: 'unused', maxRetries: 0 });
+}
+
+export function chatBody(maxTokens: number, content = 'tell me something', stream = true): string {
+  return JSON.stringify({ model: 'demo', messages: [{ role: 'user', content }], max_tokens: maxTokens, stream });
+}
+
+export function post(url: string, body: string, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(url + path, { method: 'POST', body, headers });
 }
 
 /** A request over a socket of its own, so that the test can cut it or stop reading at any moment. */
