@@ -3,7 +3,6 @@
  * find no pair, sticky keys, metrics.
  */
 import type { RequestListener } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { hostMetrics, metricTable } from 'kvroute/metrics';
 import { afterEach, describe, expect, it } from 'vitest';
 import { otelAdapter } from '../../examples/custom-gateway/otel-metrics.js';
@@ -79,12 +78,7 @@ describe('pairs', () => {
     const socket = rawPost(stand.url, path, chatBody(1));
     await firstData(socket);
     socket.pause();
-    // The sockets' own buffers fill up, then the worker has to wait.
-    let before = -1;
-    while (decode.written() !== before) {
-      before = decode.written();
-      await sleep(150);
-    }
+    await decode.waits();
     expect(decode.written()).toBeLessThan(size / 2);
     expect(inFlight(stand.router)).toEqual([0, 1]);
     socket.destroy();

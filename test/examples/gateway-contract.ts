@@ -125,12 +125,7 @@ function describeRelaying(gateway: StartGateway): void {
       const socket = rawPost(stand.url, path, chatBody(1));
       await firstData(socket);
       socket.pause();
-      // The sockets' own buffers fill up, then the worker has to wait.
-      let before = -1;
-      while (worker.written() !== before) {
-        before = worker.written();
-        await sleep(150);
-      }
+      await worker.waits();
       expect(worker.written()).toBeLessThan(total / 2);
       expect(inFlight(stand.router)).toEqual([1]);
       socket.resume();

@@ -1,6 +1,7 @@
 /** What the tests of the example gateways share: clients, scripted workers, and one list of what to undo. */
 import { createServer, type RequestListener } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Router, RouterEvents } from 'kvroute';
 import OpenAI from 'openai';
 import type { EngineOptions } from '../../examples/shared/engine-simulator/engine.js';
@@ -41,8 +42,15 @@ export const notFound: RequestListener = (_req, res) => {
   res.writeHead(404).end();
 };
 
+export interface FloodingWorker {
+  readonly url: string;
+  written(): number;
+  /** Resolves when the buffers of all sockets on the way are full, so that the worker has to wait. */
+  waits(): Promise<void>;
+}
+
 /** A worker that answers at once and then writes `total` bytes as fast as its client takes them. */
-export async function floodingWorker(total: number): Promise<{ readonly url: string; written(): number }> {
+export async function floodingWorker(total: number): Promise<FloodingWorker> {
   const chunk = Buffer.alloc(64 * 1024, 'x');
   let written = 0;
   const url = await scriptedWorker((req, res) => {
@@ -57,7 +65,10 @@ export async function floodingWorker(total: number): Promise<{ readonly url: str
     };
     write();
   });
-  return { url, written: () => written };
+  const waits = async () => {
+    for (let before = -1; written !== before; await sleep(150)) before = written;
+  };
+  return { url, written: () => written, waits };
 }
 
 export const path = '/v1/chat/completions';
