@@ -133,14 +133,13 @@ export class TreeAffinity {
 
   /** Tells the sizes at the end of an eviction pass, and what the calls since the last one evicted (OB-22, OB-23). */
   reportSizes(): void {
-    const { treeEvicted } = this.#events;
     if (this.#textIsUsed) {
       const { size, tenantCount: tenants } = this.#text;
-      treeEvicted?.({ tree: 'string', evictedUnits: this.#evictedText, size, tenants });
+      this.#events.treeEvicted?.({ tree: 'string', evictedUnits: this.#evictedText, size, tenants });
     }
     if (this.#tokens !== undefined) {
       const { size, tenantCount: tenants } = this.#tokens;
-      treeEvicted?.({ tree: 'token', evictedUnits: this.#evictedTokens, size, tenants });
+      this.#events.treeEvicted?.({ tree: 'token', evictedUnits: this.#evictedTokens, size, tenants });
     }
     this.#evictedText = 0;
     this.#evictedTokens = 0;
