@@ -41,21 +41,19 @@ export class BlockKey {
   }
 
   #readInteger(value: bigint): boolean {
+    if (value < smallestSigned) return false;
+    if (value > largestUnsigned) return this.#readBytes(bigEndian(value));
+    // Two's complement of 64 bits: engines print the same name signed or unsigned.
     this.#view.setBigInt64(0, value);
     this.high = this.#view.getInt32(0);
     this.low = this.#view.getInt32(4);
-    // Two's complement of 64 bits: engines print the same name signed or unsigned.
-    if (value >= smallestSigned && value <= largestUnsigned) return true;
-    if (value < 0n) return false;
-    const digits = value.toString(16);
-    const padded = digits.length % 2 === 0 ? digits : `0${digits}`;
-    return this.#readBytes(Uint8Array.from(padded.match(/../g) as string[], (pair) => Number.parseInt(pair, 16)));
+    return true;
   }
 
   #readBytes(bytes: Uint8Array): boolean {
     if (bytes.length === 0 || bytes.length > maxBytes) return false;
     let first = 0;
-    while (first < bytes.length - 8 && bytes[first] === 0) first++;
+    while (bytes[first] === 0) first++;
     if (bytes.length - first > 8) this.#fold(bytes, first);
     else {
       this.low = 0;
@@ -80,4 +78,11 @@ export class BlockKey {
     this.low = avalanche(low);
     this.high = avalanche(high ^ this.low);
   }
+}
+
+/** The bytes of an integer > 0, the highest first. */
+function bigEndian(value: bigint): Uint8Array {
+  const digits = value.toString(16);
+  const padded = digits.length % 2 === 0 ? digits : `0${digits}`;
+  return Uint8Array.from(padded.match(/../g) as string[], (pair) => Number.parseInt(pair, 16));
 }

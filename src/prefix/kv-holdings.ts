@@ -51,10 +51,11 @@ export class KvHoldings {
   /** A name of a block the worker holds is gone, or it had none. With the last one the worker stops holding the block. */
   loseName(worker: IndexedWorker, block: number): void {
     if (worker.loseName(block)) return;
-    const isFindable = !this.blocks.isDetached(block);
-    if (!this.#leave(worker.slot, block) || !isFindable) return;
-    worker.blocks--;
-    this.memberships--;
+    if (!this.blocks.isDetached(block)) {
+      worker.blocks--;
+      this.memberships--;
+    }
+    this.#leave(worker.slot, block);
   }
 
   /** Makes a block unreadable. Its record stays until no name leads to it. */
@@ -81,17 +82,15 @@ export class KvHoldings {
     return this.#cleanUp(slot, names, surplus);
   }
 
-  /** Takes a slot out of a block's holders, and frees the block nobody is left of. Returns whether the slot was there. */
-  #leave(slot: number, block: number): boolean {
+  /** Takes a slot out of a block's holders, if it is there, and frees the block nobody is left of. */
+  #leave(slot: number, block: number): void {
     const before = this.blocks.holders(block);
     const after = this.sets.leave(before, slot);
-    if (after === before) return false;
+    if (after === before) return;
     this.blocks.setHolders(block, after);
-    if (after === nobody) {
-      if (this.blocks.isDetached(block)) this.detachedCount--;
-      this.blocks.free(block);
-    }
-    return true;
+    if (after !== nobody) return;
+    if (this.blocks.isDetached(block)) this.detachedCount--;
+    this.blocks.free(block);
   }
 
   *#cleanUp(slot: number, names: Map64, surplus: ReadonlyMap<number, number>): Walk {

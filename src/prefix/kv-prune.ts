@@ -37,7 +37,7 @@ const coarseShift = 16;
 /** The second before which a touch is too old; 0 when nothing is, so that detached blocks (-1) always are. */
 export function expirySecond(limits: KvPruneLimits, now: number): number {
   const { ttlMs } = limits;
-  return ttlMs === undefined || ttlMs === 0 ? 0 : Math.max(0, Math.floor((now - ttlMs) / 1000));
+  return ttlMs ? Math.max(0, Math.floor((now - ttlMs) / 1000)) : 0;
 }
 
 /** One pruning; ends at once when nothing is to be done. `workers` is asked when the walk has come to the names. */

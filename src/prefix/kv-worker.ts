@@ -11,7 +11,7 @@ import { Map64 } from './map64.js';
 
 export class IndexedWorker {
   readonly id: WorkerId;
-  /** Its place in the sets of holders. */
+  /** Its place in the sets of holders; -1 = none yet. */
   slot = -1;
   /** Blocks it holds, detached ones not counted. */
   blocks = 0;

@@ -47,7 +47,16 @@ describe('BlockKey', () => {
     for (let bit = 0n; bit < 256n; bit++) seen.add(keyOf(sha ^ (1n << bit)));
     expect(seen.size).toBe(257);
     expect(keyOf(2n ** 64n)).not.toBe(keyOf(0));
-    expect(keyOf(2n ** 512n - 1n)).toBe(keyOf(new Uint8Array(64).fill(255)));
+  });
+
+  it('CA-90: names go up to 64 bytes, and to 155 digits behind a sign or a zero', () => {
+    const largest = 2n ** 512n - 1n;
+    expect(keyOf(new Uint8Array(64).fill(255))).toBe(keyOf(largest));
+    expect(keyOf(`0${largest}`)).toBe(keyOf(largest));
+    expect(keyOf(largest)).toBeDefined();
+    expect(keyOf(largest + 1n)).toBeUndefined();
+    // Longer strings are refused before they are read, whatever number they spell.
+    expect(keyOf(`00${largest}`)).toBeUndefined();
   });
 
   it('CA-90: what may have lost digits, or is no integer, is refused', () => {
