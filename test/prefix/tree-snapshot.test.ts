@@ -143,6 +143,17 @@ describe('pieces', () => {
     const tree = new StringTree({ maxTreeSize: unlimited });
     expect(tree.restore(piece, (worker) => worker !== 'gone')).toEqual({ restored: 1, skipped: 11 });
     expect([...tree.placements()]).toEqual([{ namespace: undefined, units: 'abc', worker: 'w1', use: 3 }]);
+    for (const parents of [[0], [1, 0], [-1, 2, 1]]) {
+      const around = { ...piece, workers: ['w1'], namespaces: [null], parents, labels: ['a', 'b', 'c'] };
+      expect(tree.restore({ ...around, holds: [parents.length - 1, 0, 1] }, anyWorker)).toEqual({
+        restored: 0,
+        skipped: 1,
+      });
+    }
+    const root = { workers: ['w1'], namespaces: [null], parents: [-1], labels: [['ab'] as never], holds: [-1, 0, 99] };
+    expect(tree.restore(root, anyWorker)).toEqual({ restored: 0, skipped: 1 });
+    expect(tree.restore({ ...root, holds: [0, 0, 99] }, anyWorker)).toEqual({ restored: 0, skipped: 1 });
+    expect(tree.lastUse).toBe(3);
     const nothing = { workers: [], namespaces: [], parents: {}, labels: [], holds: [] } as unknown as TreePiece<string>;
     expect(tree.restore(nothing, anyWorker)).toEqual({ restored: 0, skipped: 1 });
   });
@@ -165,6 +176,12 @@ describe('printTree', () => {
 });
 
 describe('wrong arguments', () => {
+  it('LB-42: what is no function, or no number, is refused by name', () => {
+    const tree = new StringTree({ maxTreeSize: 9 });
+    expect(() => tree.restore({} as never, 'w1' as never)).toThrow(/^accepts: expected a function, got "w1"$/);
+    expect(() => tree.pieces('9' as never).next()).toThrow(/^placementsPerPiece: expected a number, got "9"$/);
+  });
+
   it('LB-33: indices that are no numbers are skipped and counted', () => {
     const odd = Object.create(null) as never;
     const piece = { workers: ['a'], namespaces: [null], parents: [-1], labels: ['text'], holds: [odd, odd, 1] };
