@@ -47,4 +47,53 @@ describe('WorkerSets', () => {
       }
     }
   });
+
+  it('B23: equal sets are one, whatever the order in which workers joined, and count who refers to them', () => {
+    const sets = new WorkerSets();
+    const one = setOf(sets, [1, 40, 100]);
+    const same = setOf(sets, [100, 1, 40]);
+    expect(same).toBe(one);
+    expect(sets.size).toBe(1);
+    expect(Array.from(sets.words(one))).toEqual([0, 2, 1, 1 << 8, 3, 1 << 4]);
+    // Joining again changes nothing, and neither does leaving as a stranger.
+    expect([sets.join(one, 40), sets.leave(one, 41)]).toEqual([one, one]);
+    const smaller = sets.leave(one, 40);
+    expect([sets.size, sets.has(smaller, 40), sets.has(one, 40)]).toEqual([2, false, true]);
+    expect(sets.leave(one, 40)).toBe(smaller);
+    expect(sets.size).toBe(1);
+    expect(Array.from(sets.words(smaller))).toEqual([0, 2, 3, 1 << 4]);
+  });
+
+  it('B23: a step remembered to a set that was freed since is made anew', () => {
+    const sets = new WorkerSets();
+    const from = setOf(sets, [1]);
+    setOf(sets, [1]);
+    const joined = sets.join(from, 2);
+    expect(sets.leave(sets.leave(joined, 1), 2)).toBe(nobody);
+    // Another set takes the place of the one that the step led to.
+    const other = setOf(sets, [7, 8]);
+    const again = sets.join(from, 2);
+    expect([sets.has(again, 1), sets.has(again, 2), sets.has(again, 7)]).toEqual([true, true, false]);
+    expect([sets.has(other, 7), sets.size]).toEqual([true, 2]);
+    const pair = setOf(sets, [1, 2]);
+    expect(pair).toBe(again);
+    const left = sets.leave(pair, 2);
+    expect(sets.leave(left, 1)).toBe(nobody);
+    const third = setOf(sets, [30]);
+    const alone = sets.leave(again, 2);
+    expect([sets.has(alone, 1), sets.has(alone, 2), sets.has(alone, 30)]).toEqual([true, false, false]);
+    expect([sets.has(third, 30), sets.size]).toEqual([true, 3]);
+  });
+
+  it('LB-31: nothing is in use when every reference has been given back', () => {
+    const sets = new WorkerSets();
+    const held: number[][] = [];
+    for (let i = 0; i < 200; i++) held.push([i % 7, 30 + (i % 5), 64 + (i % 3)]);
+    const ids = held.map((slots) => setOf(sets, slots));
+    expect(sets.size).toBe(7 * 5 * 3);
+    for (const [i, slots] of held.entries()) {
+      expect(slots.reduce((set, slot) => sets.leave(set, slot), ids[i] as number)).toBe(nobody);
+    }
+    expect(sets.size).toBe(0);
+  });
 });

@@ -39,6 +39,16 @@ describe('decay', () => {
     }
   });
 
+  it('CA-50: the smallest backlog counts, wherever it stands', () => {
+    const group = ranking([
+      [holder('a', 320), 10],
+      [holder('b', 160), 10],
+      [holder('c', 480), 9],
+    ]);
+    group.discount(tenBlocks, 0);
+    expect(scores(group)).toEqual([5, 10, 3]);
+  });
+
   it('CA-50: who reports no waiting tokens is neither discounted nor part of the minimum', () => {
     const group = ranking([
       [holder('a', 320), 10],
@@ -148,6 +158,39 @@ describe('group', () => {
     expect(ids(group)).toEqual(['a', 'b']);
   });
 
+  it('CA-52: the lowest score counts, wherever it stands', () => {
+    const [a, b, c] = threeTwoOne as [(typeof threeTwoOne)[0], (typeof threeTwoOne)[0], (typeof threeTwoOne)[0]];
+    const counts = shares([a, c, b], 0.5);
+    expect(counts.get('a')).toBeCloseTo(0.6652, 3);
+    expect(counts.get('b')).toBeCloseTo(0.2447, 3);
+    expect(counts.get('c')).toBeCloseTo(0.09, 3);
+  });
+
+  it('CA-45, LB-3: draws once above temperature 0, and not where nothing is to be drawn', () => {
+    let draws = 0;
+    const drawn = (entries: readonly (readonly [WorkerSignals, number])[], temperature: number): number => {
+      draws = 0;
+      const group = ranking(entries);
+      group.keepGroup(temperature, () => {
+        draws++;
+        return 0.5;
+      });
+      return draws;
+    };
+    expect(drawn(threeTwoOne, 0.5)).toBe(1);
+    expect(drawn(threeTwoOne, 0)).toBe(0);
+    expect(drawn(threeTwoOne.slice(0, 1), 0.5)).toBe(0);
+    expect(drawn([], 0.5)).toBe(0);
+    const equal = threeTwoOne.map(([worker]) => [worker, 3] as const);
+    expect(drawn(equal, 0.5)).toBe(0);
+  });
+
+  it('CA-52: a draw of 0 does not pick somebody whose weight is 0', () => {
+    const group = ranking([...threeTwoOne].reverse());
+    group.keepGroup(1e-9, () => 0);
+    expect(ids(group)).toEqual(['a']);
+  });
+
   it('CA-52: a draw of 1, which a host generator may return by mistake, still picks somebody', () => {
     const group = ranking(threeTwoOne);
     group.keepGroup(1e-9, () => 1);
@@ -160,5 +203,33 @@ describe('group', () => {
     expect(group.workers).toEqual([]);
     group.keepGroup(0, random);
     expect(group.workers).toEqual([]);
+  });
+});
+
+describe('for those who read it', () => {
+  const mixed: readonly (readonly [WorkerSignals, number])[] = [
+    [holder('a'), 2],
+    [holder('b'), 10],
+    [holder('c'), 2],
+    [holder('d'), 9],
+  ];
+
+  it('CA-45, LB-13: the groups that may be left, best first', () => {
+    const named = (temperature: number) =>
+      ranking(mixed)
+        .groups(temperature)
+        .map((group) => group.map(({ id }) => id));
+    expect(named(0)).toEqual([['b']]);
+    expect(named(0.1)).toEqual([['b'], ['d'], ['a', 'c']]);
+    expect(new OverlapRanking().groups(1)).toEqual([]);
+  });
+
+  it('CA-82: holders arranged by their position in the fleet, the last one first, scores with them', () => {
+    const group = ranking(mixed);
+    group.arrange(({ id }) => 'bdac'.indexOf(id));
+    expect([ids(group), scores(group)]).toEqual([
+      ['c', 'a', 'd', 'b'],
+      [2, 2, 9, 10],
+    ]);
   });
 });
