@@ -89,13 +89,12 @@ export class KvEventIndex {
   }
 
   /**
-   * Applies a checked `stored` event.
+   * Applies a checked `stored` event of at least one block.
    *
    * @internal only the feed has checked events
    * @returns the number of blocks that were ignored because the worker does not hold their parent
    */
   stored(id: WorkerId, event: CheckedEvent, now: number): number {
-    if (event.count === 0) return 0;
     const worker = this.#subscribe(id);
     this.#learn(worker, event.blockSize);
     const second = Math.floor(now / 1000);
@@ -182,7 +181,7 @@ export class KvEventIndex {
     const blockSize = this.blockSize ?? 0;
     const requestBlocks = blockSize === 0 ? 0 : Math.floor(tokens.length / blockSize);
     match.start(blockSize, requestBlocks);
-    if (this.#holdings.memberships > 0 && requestBlocks > 0) this.#walk(tokens, now, match);
+    this.#walk(tokens, now, match);
     return match;
   }
 

@@ -90,7 +90,7 @@ export class KvEventReader {
   #readBlocks(blocks: readonly unknown[], given: unknown): boolean {
     const event = this.#event;
     if (blocks.length === 0) return true;
-    const first = (blocks[0] as Partial<KvBlock> | null | undefined)?.tokens;
+    const { tokens: first } = (blocks[0] ?? {}) as Partial<KvBlock>;
     const size = given ?? lengthOf(first);
     // The size an event claims must be that of the first block before anything is reserved for all of them.
     if (!isSize(size) || !hasLength(first, size)) return false;
@@ -99,9 +99,8 @@ export class KvEventReader {
     event.blockSize = size;
     const ids = new Uint32Array(blocks.length * size);
     for (let i = 0; i < blocks.length; i++) {
-      const block = blocks[i] as Partial<KvBlock> | null | undefined;
-      const tokens = block?.tokens;
-      if (!hasLength(tokens, size) || !this.#key.read(block?.hash)) return false;
+      const { hash, tokens } = (blocks[i] ?? {}) as Partial<KvBlock>;
+      if (!hasLength(tokens, size) || !this.#key.read(hash)) return false;
       if (tokens instanceof Uint32Array) ids.set(tokens, i * size);
       else if (copyTokens(tokens, 0, size, ids.subarray(i * size)) >= 0) return false;
       this.#keep(i);

@@ -1,9 +1,10 @@
 /**
  * The overlaps of one request: how many of its leading blocks each worker holds (CA-82). Filled while the index walks
  * along the request; workers drop out in ascending order of overlap. Reused from request to request, so a query
- * allocates nothing once the arrays are large enough. Sets are (word index, bits) pairs as in `WorkerSets`.
+ * allocates nothing once the arrays are large enough (see `roomIn`). Sets are (word index, bits) pairs as in `WorkerSets`.
  */
 import type { WorkerId } from '../workers/candidate.js';
+import { roomIn } from './scratch.js';
 import { lowestSlot } from './worker-sets.js';
 
 /** What a query found. Valid until the next query of the same index. */
@@ -27,10 +28,10 @@ export class KvOverlaps implements KvMatch {
   /** The ids of the blocks that were read, for `touch`. */
   path: Int32Array = new Int32Array(64);
   pathLength = 0;
-  #slots: Int32Array = new Int32Array(16);
-  #overlaps: Int32Array = new Int32Array(16);
+  #slots: Int32Array = new Int32Array(128);
+  #overlaps: Int32Array = new Int32Array(128);
   /** The workers that hold every block so far. */
-  #active: Int32Array = new Int32Array(16);
+  #active: Int32Array = new Int32Array(128);
   #activeLength = 0;
   readonly #idOf: (slot: number) => WorkerId | undefined;
 
@@ -58,15 +59,22 @@ export class KvOverlaps implements KvMatch {
 
   /** Takes down that a block was read. */
   visit(block: number): void {
-    if (this.pathLength === this.path.length) this.path = doubled(this.path);
+    if (this.pathLength === this.path.length) {
+      const { path } = this;
+      this.path = new Int32Array(2 * this.pathLength);
+      this.path.set(path);
+    }
     this.path[this.pathLength++] = block;
   }
 
   /** Follows the holders of block 0, given as a set's words. */
   follow(words: Int32Array): void {
-    while (this.#active.length < words.length) this.#active = doubled(this.#active);
+    this.#active = roomIn(this.#active, words.length);
     this.#active.set(words);
     this.#activeLength = words.length;
+    // Whoever is listed later is one of them, and a word of two integers has at most 32.
+    this.#slots = roomIn(this.#slots, 16 * words.length);
+    this.#overlaps = roomIn(this.#overlaps, 16 * words.length);
   }
 
   /** Drops followed workers that are not in the set: they hold `blocks` blocks. Returns whether anybody is left. */
@@ -79,7 +87,7 @@ export class KvOverlaps implements KvMatch {
       const bits = active[at + 1] as number;
       while (other < words.length && (words[other] as number) < index) other += 2;
       const both = words[other] === index ? bits & (words[other + 1] as number) : 0;
-      if (both !== bits) this.#list(index, bits & ~both, blocks);
+      this.#list(index, bits & ~both, blocks);
       if (both !== 0) {
         active[kept] = index;
         active[kept + 1] = both;
@@ -104,18 +112,8 @@ export class KvOverlaps implements KvMatch {
       const slot = lowestSlot(index, rest);
       // A removed worker stays in the sets for a while, until they are cleaned.
       if (this.#idOf(slot) === undefined) continue;
-      if (this.count === this.#slots.length) {
-        this.#slots = doubled(this.#slots);
-        this.#overlaps = doubled(this.#overlaps);
-      }
       this.#slots[this.count] = slot;
       this.#overlaps[this.count++] = blocks;
     }
   }
-}
-
-function doubled(array: Int32Array): Int32Array {
-  const longer = new Int32Array(array.length * 2);
-  longer.set(array);
-  return longer;
 }

@@ -164,6 +164,19 @@ describe('workers and models', () => {
     expect([feed.indexFor('a')?.memberships, feed.indexFor('b')?.memberships]).toEqual([0, 1]);
   });
 
+  it('CA-90, CA-92: before anything is stored a stream may be cleared, restarted, reset and left', () => {
+    const feed = new KvEventFeed();
+    feed.addWorker('w1', ['a', 'b']);
+    const nothing = [{ type: 'cleared' }, { type: 'removed', hashes: [1] }];
+    expect(feed.applyBatch('w1', batch(4, ...nothing), 0)).toEqual({ result: 'applied' });
+    expect(feed.applyBatch('w1', batch(0), 0)).toEqual({ result: 'restarted' });
+    feed.reset('w1');
+    expect(feed.lastSequence('w1')).toBeUndefined();
+    feed.addWorker('w1', ['b']);
+    feed.removeWorker('w1');
+    expect([feed.indexFor('a'), feed.indexFor('b'), feed.counts.rejectedEvents]).toEqual([undefined, undefined, 0]);
+  });
+
   it('CA-95: the last worker of a model takes its index and block size along', () => {
     const fleet = new Fleet(['w1', 'w2']);
     fleet.apply('w1', block(1));
@@ -226,6 +239,23 @@ describe('block size', () => {
     // Cleared is no new subscription.
     fleet.apply('w2', { type: 'cleared' }, run(16));
     expect(fleet.index.blockSize).toBe(8);
+  });
+
+  it('CA-91: when the learner leaves, the most recent of the others wins, however long it has been there', () => {
+    const fleet = new Fleet(['w1', 'w2', 'w3']);
+    fleet.apply('w1', run(4));
+    fleet.apply('w2', run(8));
+    fleet.apply('w3', run(16));
+    for (const id of ['w1', 'w2']) {
+      fleet.feed.reset(id);
+      fleet.apply(id, run(32));
+    }
+    fleet.feed.reset('w2');
+    expect(fleet.index.blockSize).toBe(32);
+    fleet.feed.reset('w1');
+    expect(fleet.index.blockSize).toBe(16);
+    fleet.feed.reset('w3');
+    expect(fleet.index.blockSize).toBeUndefined();
   });
 
   it('CA-91, B86: a block size that was not expected is told once for a worker', () => {

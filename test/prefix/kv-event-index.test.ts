@@ -75,6 +75,15 @@ describe('overlap', () => {
     expect(fleet.overlaps(Uint32Array.from(range(0, 12)))).toEqual({ w1: 3 });
   });
 
+  it('CA-81, CA-91: without a learned block size a request has no blocks', () => {
+    const fleet = new Fleet(['w1']);
+    fleet.apply('w1', three);
+    fleet.feed.reset('w1');
+    const match = fleet.index.overlaps(range(0, 12), 0);
+    expect([match.count, match.requestBlocks, match.blockSize]).toEqual([0, 0, 0]);
+    expect(fleet.index.blockSize).toBeUndefined();
+  });
+
   it('CA-81: token ids use all their 32 bits', () => {
     const fleet = new Fleet(['w1']);
     fleet.apply('w1', stored(null, [1, [0xffffffff, 0x80000000]]));
@@ -131,6 +140,25 @@ describe('events', () => {
     // Names from before are gone, too.
     fleet.apply('w1', stored(2, [3, range(8, 12)]));
     expect(fleet.feed.counts.orphanedBlocks).toBe(1);
+  });
+
+  it('CA-90: a removal takes the names it has and no others', () => {
+    const fleet = new Fleet(['w1']);
+    fleet.apply('w1', three, { type: 'removed', hashes: [1] });
+    expect(fleet.index.blocksOf('w1')).toBe(2);
+    fleet.apply('w1', { type: 'removed', hashes: [2] }, { type: 'removed', hashes: [3] });
+    expect(fleet.index.blocksOf('w1')).toBe(0);
+  });
+
+  it('CA-90, CA-95: a worker that stored nothing has nothing to lose', () => {
+    const fleet = new Fleet(['w1', 'idle']);
+    fleet.apply('w1', three);
+    const { index } = fleet;
+    expect(fleet.apply('idle', { type: 'removed', hashes: [1] }, { type: 'cleared' })).toEqual({ result: 'applied' });
+    fleet.feed.reset('idle');
+    fleet.feed.removeWorker('idle');
+    expect([index.blocksOf('idle'), index.blocksOf('w1'), index.memberships, index.workerCount]).toEqual([0, 3, 3, 1]);
+    expect(fleet.overlaps(range(0, 12))).toEqual({ w1: 3 });
   });
 
   it('CA-90: the latest block of a name is the one it names', () => {
