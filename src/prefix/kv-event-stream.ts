@@ -47,7 +47,7 @@ export function nextSequence(last: SequenceNumber | undefined, received: unknown
 }
 
 function after(last: SequenceNumber): SequenceNumber {
-  return typeof last === 'number' && last < Number.MAX_SAFE_INTEGER ? last + 1 : BigInt(last) + 1n;
+  return last < Number.MAX_SAFE_INTEGER ? Number(last) + 1 : BigInt(last) + 1n;
 }
 
 /** One form for each number, so that equal numbers are identical. */

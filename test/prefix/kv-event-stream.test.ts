@@ -54,6 +54,27 @@ describe('nextSequence', () => {
     const framed = bytes(9, 9, 0, 0, 0, 0, 0, 0, 0, 3).subarray(2);
     expect(nextSequence(2, framed)).toEqual({ result: 'apply', last: 3, received: 3 });
     expect(nextSequence(undefined, bytes(0x7f, 255, 255, 255, 255, 255, 255, 255)).last).toBe(2n ** 63n - 1n);
+    expect(nextSequence(undefined, bytes(0x80, 0, 0, 0, 0, 0, 0, 0)).last).toBe(2n ** 63n);
+    expect(nextSequence(undefined, 0n)).toEqual({ result: 'apply', last: 0, received: 0 });
+    expect(nextSequence(9, 0n)).toEqual({ result: 'restarted', last: 0, received: 0 });
+    expect(nextSequence(undefined, BigInt(Number.MAX_SAFE_INTEGER)).last).toBe(Number.MAX_SAFE_INTEGER);
+    // The last number, too, may come in another form than it was given.
+    expect(nextSequence(5n, 6)).toEqual({ result: 'apply', last: 6, received: 6 });
+    expect(nextSequence(5n, 7)).toEqual({ result: 'gap', last: 5n, expected: 6, received: 7 });
+  });
+
+  it('LB-42: a last number that is none is refused by name', () => {
+    for (const [last, shown] of [
+      [-1, '-1'],
+      [1.5, '1.5'],
+      ['7', '"7"'],
+      [null, 'null'],
+      [2n ** 63n + 1n, '9223372036854775809n'],
+    ] as const) {
+      expect(() => nextSequence(last as never, 6)).toThrow(
+        new TypeError(`last: expected a sequence number, got ${shown}`),
+      );
+    }
   });
 
   it('CA-92, B87: what is no such number is rejected and leaves the state alone', () => {
