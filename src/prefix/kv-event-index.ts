@@ -181,7 +181,8 @@ export class KvEventIndex {
     const blockSize = this.blockSize ?? 0;
     const requestBlocks = blockSize === 0 ? 0 : Math.floor(tokens.length / blockSize);
     match.start(blockSize, requestBlocks);
-    this.#walk(tokens, now, match);
+    // Blocks of removed workers are found until they are cleaned up, though nobody holds them.
+    if (this.#holdings.memberships > 0) this.#walk(tokens, now, match);
     return match;
   }
 

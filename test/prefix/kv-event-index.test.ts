@@ -75,6 +75,15 @@ describe('overlap', () => {
     expect(fleet.overlaps(Uint32Array.from(range(0, 12)))).toEqual({ w1: 3 });
   });
 
+  it('LB-42: where nobody holds anything, nothing of a request is read', () => {
+    const fleet = new Fleet(['w1']);
+    fleet.apply('w1', three, { type: 'removed', hashes: [1, 2, 3] });
+    const match = fleet.index.overlaps([-1, 0.5, 0, 0, 0], 0);
+    expect([match.count, match.requestBlocks, match.blockSize]).toEqual([0, 1, 4]);
+    fleet.apply('w1', three);
+    expect(() => fleet.overlaps([-1, 0.5, 0, 0, 0])).toThrow(TypeError);
+  });
+
   it('CA-81, CA-91: without a learned block size a request has no blocks', () => {
     const fleet = new Fleet(['w1']);
     fleet.apply('w1', three);
