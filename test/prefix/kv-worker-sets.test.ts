@@ -19,6 +19,22 @@ function collidingPairs(slots: number): [number, number][][] {
   return [...byHash.values()].filter((pairs) => pairs.length > 1);
 }
 
+/** Bit sets of slots below 40 whose hashes cancel each other out: by Gaussian elimination over the 32 bits of a hash. */
+function cancellingSlots(): bigint[] {
+  const reduced: { readonly hash: number; readonly slots: bigint }[] = [];
+  const found: bigint[] = [];
+  for (let slot = 0; slot < 40; slot++) {
+    let row = { hash: hashOf(slot), slots: 1n << BigInt(slot) };
+    for (const { hash, slots } of reduced) {
+      if ((row.hash ^ hash) >>> 0 < row.hash >>> 0) row = { hash: row.hash ^ hash, slots: row.slots ^ slots };
+    }
+    if (row.hash === 0) found.push(row.slots);
+    else reduced.push(row);
+    reduced.sort((a, b) => (b.hash >>> 0) - (a.hash >>> 0));
+  }
+  return found;
+}
+
 const setOf = (sets: WorkerSets, slots: readonly number[]): number =>
   slots.reduce((set, slot) => sets.join(set, slot), nobody);
 
@@ -45,6 +61,28 @@ describe('WorkerSets', () => {
         ]);
         expect(sets.size).toBe(2);
       }
+    }
+  });
+
+  it('B23: one of many sets with the same hash may go, the others are found as before', () => {
+    const [first, second] = cancellingSlots() as [bigint, bigint];
+    // Slot 50 is in all of them, so none is empty.
+    const members = [0n, first, second, first ^ second].map((bits) =>
+      Array.from({ length: 51 }, (_, slot) => slot).filter((slot) => slot === 50 || (bits >> BigInt(slot)) & 1n),
+    );
+    expect(new Set(members.map((slots) => slots.reduce((hash, slot) => hash ^ hashOf(slot), 0))).size).toBe(1);
+    for (let gone = 0; gone < members.length; gone++) {
+      const sets = new WorkerSets();
+      const held = members.map((slots) => setOf(sets, slots));
+      expect(new Set(held).size).toBe(4);
+      (members[gone] as number[]).reduce((set, slot) => sets.leave(set, slot), held[gone] as number);
+      expect(sets.size).toBe(3);
+      for (let kept = 0; kept < members.length; kept++) {
+        if (kept !== gone) expect(setOf(sets, members[kept] as number[])).toBe(held[kept]);
+      }
+      expect(sets.size).toBe(3);
+      setOf(sets, members[gone] as number[]);
+      expect(sets.size).toBe(4);
     }
   });
 

@@ -47,12 +47,16 @@ describe('an insert after a match of the same request', () => {
   });
 
   it('CA-101: descends again in another namespace', () => {
-    const tree = makeTree();
     const tokens = ids(0, 8);
-    tree.match(tokens, 'one');
-    tree.insert(tokens, 'w1', 'other');
-    expect(tree.match(tokens, 'one').matchedUnits).toBe(0);
-    expect(tree.match(tokens, 'other')).toEqual(found(tokens, 'w1'));
+    for (const known of ['one', 'other', undefined]) {
+      const tree = makeTree();
+      tree.insert(ids(0, 8), 'w0', known);
+      tree.match(tokens, 'one');
+      tree.insert(tokens, 'w1', 'other');
+      expect(tree.match(tokens, 'one').tenants).toEqual(known === 'one' ? ['w0'] : []);
+      expect(tree.match(tokens, 'other')).toEqual(found(tokens, ...(known === 'other' ? ['w1', 'w0'] : ['w1'])));
+      expect(tree.match(tokens).tenants).toEqual(known === undefined ? ['w0'] : []);
+    }
   });
 
   it('descends again when the tree has changed', () => {
