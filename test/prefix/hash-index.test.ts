@@ -174,6 +174,18 @@ describe('HashIndex', () => {
     expect(new Set(results)).toEqual(new Set([JSON.stringify([[['d', 'c', 'b']], 3])]));
   });
 
+  it('LB-34: of placements of the same use those of the higher ids stay, in whatever order they arrive', () => {
+    const tokens = range(0, 16);
+    for (const order of permutations(['a', 'b', 'c', 'd'])) {
+      const { index, holders } = make();
+      const probe = index.probe(tokens);
+      for (const worker of order) index.merge(probe, worker, 4, 7);
+      expect(holders(tokens, 7)).toEqual([['d', 'c', 'b']]);
+      expect(index.merge(index.probe(tokens), 'a', 4, 7)).toBe(false);
+      expect(index.merge(index.probe(tokens), 'b', 4, 7)).toBe(false);
+    }
+  });
+
   it('LB-34: a repeated placement changes nothing, not even the touch', () => {
     const { index, holders, record } = make();
     const tokens = range(0, 16);
@@ -262,6 +274,8 @@ describe('HashIndex', () => {
       { workers: ['w'], heads: [1, 2, 1, 1, 0, 1] },
       { workers: ['w'], heads: [1, 2, 1, 0, -1, 1] },
       { workers: ['w'], heads: [1, 2, 1, 0, 'x', 1] },
+      { workers: ['w'], heads: [1, 2, 1, 0, '5', 1] },
+      { workers: ['w'], heads: [1, 2, 1, 0, null, 1] },
       { workers: ['w'], heads: [1, 2, 1, 0, 0, 1.5] },
       { workers: ['w'], heads: [1, 2, 1, 0, 0] },
       { workers: ['w'], heads: [1, 2, 1, 0, ttlMs + 1, 1] },
@@ -270,7 +284,9 @@ describe('HashIndex', () => {
       expect(index.restore(piece as HashPiece, () => true, 0)).toEqual({ restored: 0, skipped: 1 });
     }
     expect(index.headCount).toBe(0);
-    expect(index.restore({ workers: ['w'], heads: [1, 2, 1, 0, 0, 1] }, () => true, 0).restored).toBe(1);
+    expect(index.restore({ workers: ['w'], heads: [1, 2, 1, 0, 0, 8] }, () => true, 0).restored).toBe(1);
+    expect(index.restore({ workers: ['w'], heads: [3, 4, 1, 0, 0, 5] }, () => true, 0).restored).toBe(1);
+    expect([index.headCount, index.lastUse]).toEqual([2, 8]);
   });
 });
 
@@ -305,5 +321,15 @@ describe('wrong arguments', () => {
     expect(() => index.merge(probe, 'a', 0.5, 0)).toThrow(/^use: /);
     expect(() => index.probe('tokens' as never)).toThrow(/^tokens: /);
     expect([index.lastUse, index.headCount]).toEqual([0, 0]);
+  });
+
+  it('LB-42: restoring asks a function, at a time that is a number', () => {
+    const { index } = make();
+    const piece = { workers: ['w'], heads: [1, 2, 1, 0, 0, 1] };
+    expect(() => index.restore(piece, 'w' as never, 0)).toThrow(/^accepts: expected a function, got "w"$/);
+    expect(() => index.restore(piece, () => true, '0' as never)).toThrow(/^now: expected a number, got "0"$/);
+    expect(() => index.merge(index.probe(range(0, 20)), 'a', 1, '0' as never)).toThrow(/^now: expected a number/);
+    expect(() => index.pieces('0' as never).next()).toThrow(/^now: expected a number/);
+    expect(index.headCount).toBe(0);
   });
 });

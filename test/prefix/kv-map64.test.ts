@@ -25,9 +25,14 @@ describe('Map64', () => {
     const check = (isRight: boolean): void => {
       if (!isRight) wrong++;
     };
-    for (let i = 0; i < count; i++) check(map.set(...keyOf(i), i) === -1);
+    for (let i = 0; i < count; i++) {
+      check(map.set(...keyOf(i), i) === -1);
+      // Also while some pages have been split and others not yet.
+      if (i % 2_500 === 0) check([...map.values()].length === i + 1);
+    }
     for (let i = 0; i < count; i++) check(map.get(...keyOf(i)) === i);
     expect([wrong, map.size]).toEqual([0, count]);
+    expect(map.byteLength / count).toBeGreaterThan(12);
     expect(map.byteLength / count).toBeLessThan(40);
     expect([...map.values()].length).toBe(count);
 
@@ -48,6 +53,18 @@ describe('Map64', () => {
     expect([wrong, map.size]).toEqual([0, 0]);
     // Empty pages are small.
     expect(map.byteLength).toBeLessThan(20_000);
+  });
+
+  it.each(series)('LB-31: gives room back as entries are deleted, keys %s', (_, keyOf) => {
+    const map = new Map64();
+    for (let i = 0; i < 20_000; i++) map.set(...keyOf(i), i);
+    const full = map.byteLength;
+    for (let i = 100; i < 20_000; i++) map.delete(...keyOf(i));
+    expect([map.size, [...map.values()].sort((a, b) => a - b)]).toEqual([
+      100,
+      Array.from({ length: 100 }, (_v, i) => i),
+    ]);
+    expect(map.byteLength).toBeLessThan(full / 8);
   });
 
   it('LB-5: keys that agree in all mixed bits make one page grow, not the directory', () => {
