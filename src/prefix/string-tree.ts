@@ -8,15 +8,15 @@ import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import { countCodePoints } from '../runtime/text.js';
 import type { WorkerId } from '../workers/candidate.js';
 import { checkNamespace } from './namespace.js';
-import type { PrefixTree, TreeMatch } from './prefix-tree.js';
+import type { PrefixTree, RestoreResult, TreeMatch, TreePiece, TreePlacement } from './prefix-tree.js';
+import { printTree } from './print-tree.js';
 import { RadixCore } from './radix-core.js';
 import { childOf, RadixNode } from './radix-node.js';
 import { RadixPath } from './radix-path.js';
 import { isKnown, matchAt, merge, record } from './radix-record.js';
 import { agreement, codePointsOf, copyText, insidePair, textKey, textLabels } from './radix-text.js';
-import { RadixTree } from './radix-tree.js';
-import { checkedBudget } from './radix-upkeep.js';
-import type { LabelReader } from './tree-snapshot.js';
+import { checkedBudget, evictTreeTo, maintainTree, settle } from './radix-upkeep.js';
+import { type LabelReader, piecesOf, placementsOf, restorePiece } from './tree-snapshot.js';
 import { checkUse } from './use.js';
 
 /** How large a string tree may grow. */
@@ -26,7 +26,7 @@ export interface StringTreeOptions {
 }
 
 /** A prefix tree over text; units are Unicode code points (CA-30). */
-export class StringTree extends RadixTree<string, string, string> implements PrefixTree<string, string> {
+export class StringTree implements PrefixTree<string, string> {
   readonly #core: RadixCore<string>;
   readonly #path = new RadixPath<string>();
   /** The request `#path` belongs to, at which version of the tree; undefined when it belongs to none. */
@@ -36,18 +36,40 @@ export class StringTree extends RadixTree<string, string, string> implements Pre
 
   /** @throws RoutingConfigError when the budget is no number above 0 */
   constructor(options: StringTreeOptions) {
-    const core = new RadixCore(textLabels, checkedBudget(checkObject(options).maxTreeSize));
-    super(core, textReader);
-    this.#core = core;
+    this.#core = new RadixCore(textLabels, checkedBudget(checkObject(options).maxTreeSize));
   }
 
-  override match(text: string, namespace?: string): TreeMatch {
+  get size(): number {
+    return this.#core.tenants.size;
+  }
+
+  get tenantCount(): number {
+    return this.#core.tenants.count;
+  }
+
+  get nodeCount(): number {
+    return this.#core.nodeCount;
+  }
+
+  get lastUse(): number {
+    return this.#core.lastUse;
+  }
+
+  get maxTreeSize(): number {
+    return this.#core.maxTreeSize;
+  }
+
+  set maxTreeSize(units: number) {
+    this.#core.maxTreeSize = checkedBudget(units);
+  }
+
+  match(text: string, namespace?: string): TreeMatch {
     checkRequest(text, namespace);
     this.#descend(text, namespace);
     return matchAt(this.#core, this.#path);
   }
 
-  override insert(text: string, worker: WorkerId, namespace?: string): number {
+  insert(text: string, worker: WorkerId, namespace?: string): number {
     checkRequest(text, namespace);
     const core = this.#core;
     const tenant = core.tenants.numberOf(worker);
@@ -59,7 +81,7 @@ export class StringTree extends RadixTree<string, string, string> implements Pre
     return record(core, this.#endNode(text, namespace), tenant);
   }
 
-  override insertPlacement(text: string, worker: WorkerId, use: number, namespace?: string): boolean {
+  insertPlacement(text: string, worker: WorkerId, use: number, namespace?: string): boolean {
     checkRequest(text, namespace);
     checkUse(use);
     const core = this.#core;
@@ -74,10 +96,50 @@ export class StringTree extends RadixTree<string, string, string> implements Pre
     return isNew;
   }
 
-  override maintain(budget: MaintenanceBudget): boolean {
+  addTenant(worker: WorkerId): void {
+    this.#core.tenants.numberOf(worker);
+  }
+
+  removeTenant(worker: WorkerId): void {
+    if (this.#core.tenants.remove(worker)) settle(this.#core, 0);
+  }
+
+  sizeOf(worker: WorkerId): number {
+    return this.#core.tenants.sizeOf(worker);
+  }
+
+  hasTenant(worker: WorkerId): boolean {
+    return this.#core.tenants.has(worker);
+  }
+
+  tenants(): WorkerId[] {
+    return this.#core.tenants.ids();
+  }
+
+  maintain(budget: MaintenanceBudget): boolean {
     // Lets go of the last match, whose text may be large.
     this.#text = undefined;
-    return super.maintain(budget);
+    return maintainTree(this.#core, budget);
+  }
+
+  evictTo(units: number): number {
+    return evictTreeTo(this.#core, units);
+  }
+
+  pieces(placementsPerPiece?: number): Generator<TreePiece<string>, void, undefined> {
+    return piecesOf(this.#core, textReader, placementsPerPiece);
+  }
+
+  placements(): Generator<TreePlacement<string>, void, undefined> {
+    return placementsOf(this.#core, textReader);
+  }
+
+  restore(piece: TreePiece<string>, accepts: (worker: WorkerId) => boolean): RestoreResult {
+    return restorePiece(this, textReader, piece, accepts);
+  }
+
+  printTree(): string {
+    return printTree(this.#core, textReader);
   }
 
   /** Walks down as far as the text agrees and leaves in `#path` where that is (CA-31). */

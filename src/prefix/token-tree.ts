@@ -8,17 +8,17 @@ import { allOf } from '../runtime/all-of.js';
 import type { MaintenanceBudget } from '../runtime/maintenance-budget.js';
 import type { WorkerId } from '../workers/candidate.js';
 import { checkNamespace } from './namespace.js';
-import type { PrefixTree, TreeMatch } from './prefix-tree.js';
+import type { PrefixTree, RestoreResult, TreeMatch, TreePiece, TreePlacement } from './prefix-tree.js';
+import { printTree } from './print-tree.js';
 import { RadixCore } from './radix-core.js';
 import { childOf, RadixNode } from './radix-node.js';
 import { RadixPath } from './radix-path.js';
 import { isKnown, matchAt, merge, record } from './radix-record.js';
 import { TokenLabels, type TokenSlab } from './radix-tokens.js';
-import { RadixTree } from './radix-tree.js';
-import { checkedBudget } from './radix-upkeep.js';
+import { checkedBudget, evictTreeTo, maintainTree, settle } from './radix-upkeep.js';
 import { checkTokenList, isTokenId, type TokenIds } from './token-ids.js';
 import { TokenRequest } from './token-request.js';
-import type { LabelReader } from './tree-snapshot.js';
+import { type LabelReader, piecesOf, placementsOf, restorePiece } from './tree-snapshot.js';
 import { checkUse } from './use.js';
 
 /** How large a token tree may grow, and its pages. */
@@ -35,7 +35,7 @@ export interface TokenTreeOptions {
 }
 
 /** A prefix tree over token ids that works in whole pages of `blockSize` ids (CA-30, CA-33, CA-39). */
-export class TokenTree extends RadixTree<TokenSlab, number[], TokenIds> implements PrefixTree<TokenIds, number[]> {
+export class TokenTree implements PrefixTree<TokenIds, number[]> {
   readonly #labels: TokenLabels;
   readonly #core: RadixCore<TokenSlab>;
   readonly #pageSize: number;
@@ -55,21 +55,42 @@ export class TokenTree extends RadixTree<TokenSlab, number[], TokenIds> implemen
     if (!Number.isSafeInteger(blockSize) || blockSize < 1) {
       throw new RoutingConfigError('blockSize', blockSize, 'must be a positive integer');
     }
-    const labels = new TokenLabels(blockSize, options.salt ?? 0);
-    const core = new RadixCore(labels, checkedBudget(options.maxTreeSize));
-    super(core, tokenReader);
-    this.#labels = labels;
-    this.#core = core;
     this.#pageSize = blockSize;
     this.#request = new TokenRequest(blockSize);
+    this.#labels = new TokenLabels(blockSize, options.salt ?? 0);
+    this.#core = new RadixCore(this.#labels, checkedBudget(options.maxTreeSize));
   }
 
-  override match(tokens: TokenIds, namespace?: string): TreeMatch {
+  get size(): number {
+    return this.#core.tenants.size;
+  }
+
+  get tenantCount(): number {
+    return this.#core.tenants.count;
+  }
+
+  get nodeCount(): number {
+    return this.#core.nodeCount;
+  }
+
+  get lastUse(): number {
+    return this.#core.lastUse;
+  }
+
+  get maxTreeSize(): number {
+    return this.#core.maxTreeSize;
+  }
+
+  set maxTreeSize(units: number) {
+    this.#core.maxTreeSize = checkedBudget(units);
+  }
+
+  match(tokens: TokenIds, namespace?: string): TreeMatch {
     this.#descend(tokens, namespace);
     return matchAt(this.#core, this.#path);
   }
 
-  override insert(tokens: TokenIds, worker: WorkerId, namespace?: string): number {
+  insert(tokens: TokenIds, worker: WorkerId, namespace?: string): number {
     checkTokenList(tokens);
     if (!this.#continues(tokens, namespace)) this.#descend(tokens, namespace);
     this.#tokens = undefined;
@@ -80,7 +101,7 @@ export class TokenTree extends RadixTree<TokenSlab, number[], TokenIds> implemen
     return record(this.#core, end, tenant);
   }
 
-  override insertPlacement(tokens: TokenIds, worker: WorkerId, use: number, namespace?: string): boolean {
+  insertPlacement(tokens: TokenIds, worker: WorkerId, use: number, namespace?: string): boolean {
     checkUse(use);
     this.#descend(tokens, namespace);
     this.#tokens = undefined;
@@ -95,11 +116,51 @@ export class TokenTree extends RadixTree<TokenSlab, number[], TokenIds> implemen
     return isNew;
   }
 
-  override maintain(budget: MaintenanceBudget): boolean {
+  addTenant(worker: WorkerId): void {
+    this.#core.tenants.numberOf(worker);
+  }
+
+  removeTenant(worker: WorkerId): void {
+    if (this.#core.tenants.remove(worker)) settle(this.#core, 0);
+  }
+
+  sizeOf(worker: WorkerId): number {
+    return this.#core.tenants.sizeOf(worker);
+  }
+
+  hasTenant(worker: WorkerId): boolean {
+    return this.#core.tenants.has(worker);
+  }
+
+  tenants(): WorkerId[] {
+    return this.#core.tenants.ids();
+  }
+
+  maintain(budget: MaintenanceBudget): boolean {
     // Lets go of the last match, whose request may be large.
     this.#tokens = undefined;
     this.#request.release();
-    return super.maintain(budget);
+    return maintainTree(this.#core, budget);
+  }
+
+  evictTo(units: number): number {
+    return evictTreeTo(this.#core, units);
+  }
+
+  pieces(placementsPerPiece?: number): Generator<TreePiece<number[]>, void, undefined> {
+    return piecesOf(this.#core, tokenReader, placementsPerPiece);
+  }
+
+  placements(): Generator<TreePlacement<TokenIds>, void, undefined> {
+    return placementsOf(this.#core, tokenReader);
+  }
+
+  restore(piece: TreePiece<number[]>, accepts: (worker: WorkerId) => boolean): RestoreResult {
+    return restorePiece(this, tokenReader, piece, accepts);
+  }
+
+  printTree(): string {
+    return printTree(this.#core, tokenReader);
   }
 
   /** Whether `#path` still is where a descent for this request would end. */
