@@ -94,7 +94,7 @@ function describeRelaying(gateway: StartGateway): void {
       expect(inFlight(stand.router)).toEqual([0]);
     });
 
-    it('CA-111, OB-101: sends the body as it came, and keeps hints and error marks to itself', async () => {
+    it('CA-111, OB-101: sends the body as it came, and keeps connection headers, hints and error marks to itself', async () => {
       let seen: Record<string, unknown> = {};
       let seenBody = '';
       const worker = await scriptedWorker(async (req, res) => {
@@ -115,6 +115,7 @@ function describeRelaying(gateway: StartGateway): void {
       expect(seen['x-smg-routing-tokens']).toBeUndefined();
       expect([response.status, response.headers.get('x-request-id')]).toEqual([201, 'r1']);
       expect(response.headers.get('x-smg-error-code')).toBeNull();
+      expect(response.headers.get('keep-alive')).not.toBe('timeout=9');
       expect(response.headers.get('x-smg-routed-worker-id')).toBe(worker);
     });
 
@@ -214,6 +215,8 @@ function describeFailingWorkers(gateway: StartGateway): void {
       expect(stand.leaseEnds.map(({ outcome }) => outcome)).toEqual(
         expect.arrayContaining([{ error: 'connect' }, { status: 503 }, { status: 200 }]),
       );
+      expect(stand.leaseEnds.filter(({ end }) => end === 'body')).toHaveLength(3);
+      expect(stand.router.leases()).toMatchObject({ open: 0 });
       expect(inFlight(stand.router)).toEqual([0, 0, 0]);
     });
 
